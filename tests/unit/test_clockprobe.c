@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "rank/clocks/clockprobe.h"
+#include "rank/clocks/packet.h"
 #include "rank/clocks/rendezvous.h"
-#include "rank/clocks/siphash.h"
 #include "rank/ring/tick.h"
 
 /* The example of the paper's appendix A: key 00 01 .. 0f, message 00 01 .. 0e. */

@@ -13,7 +13,6 @@
 
 #include "core/log.h"
 #include "rank/clocks/packet.h"
-#include "rank/clocks/siphash.h"
 #include "rank/ring/tick.h"
 
 #define MS ((int64_t)1000000)

@@ -21,7 +21,6 @@
 #include "rank/clocks/envelope.h"
 #include "rank/clocks/packet.h"
 #include "rank/clocks/rendezvous.h"
-#include "rank/clocks/siphash.h"
 
 enum {
     KNOTS = 64,

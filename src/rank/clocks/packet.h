@@ -9,6 +9,10 @@
 
 #include "rank/clocks/rendezvous.h"
 
+/* SipHash-2-4: a keyed 64-bit code for short messages (Aumasson and Bernstein, INDOCRYPT 2012). A
+ * pure function. */
+uint64_t pw_siphash(const unsigned char key[16], const void *message, size_t length);
+
 /* Returns the first number of the packets for one purpose, which `purpose` names. */
 uint64_t pw_packet_magic(const unsigned char key[PW_KEY_BYTES], const char *purpose);
 
