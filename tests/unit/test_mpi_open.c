@@ -8,7 +8,7 @@
 #include "collectors/mpi/mpi_open.h"
 #include "collectors/mpi/mpi_requeststate.h"
 #include "core/ops.h"
-#include "rank/collect/ringpage.h"
+#include "rank/collect/drainedring.h"
 
 /* An entry as the program has it, with handles of 8 bytes. */
 struct entry {

@@ -12,7 +12,6 @@
 #include "rank/clocks/tickmap.h"
 #include "rank/collect/backlog.h"
 #include "rank/collect/drainedring.h"
-#include "rank/collect/ringpage.h"
 #include "rank/collect/sparecore.h"
 
 enum {
