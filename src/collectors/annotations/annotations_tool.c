@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/collect/eventrows.h"
+#include "rank/collect/collector.h"
 
 enum { HOST = -1, MOST_DEVICES = 64, MOST_COSTS = 8 };
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "rank/collect/collector.h"
-#include "rank/collect/eventrows.h"
 
 /* Ranges of the process: one thread begins them, any may end them, and the two records come from
  * different rings, in any order.

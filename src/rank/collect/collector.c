@@ -1,5 +1,5 @@
-/* Makes rows of steps and ranges; see eventrows.h. */
-#include "rank/collect/eventrows.h"
+/* Rows that several modules make: of steps and of ranges. See collector.h. */
+#include "rank/collect/collector.h"
 
 int64_t pw_rangerow_payload(uint16_t type, int64_t value, const struct pw_origin *origin)
 {
