@@ -9,7 +9,7 @@
 #include "core/tables.h"
 #include "rank/clocks/tickmap.h"
 #include "rank/collect/pace.h"
-#include "rank/file/stacktable.h"
+#include "rank/file/callstacks.h"
 #include "rank/file/windowtable.h"
 #include "rank/ring/segment.h"
 

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "rank/file/symbols.h"
+#include "rank/file/callstacks.h"
 #include "rank/live/demangle.h"
 #include "rank/ring/tick.h"
 
