@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/live/demangle.h"
+#include "rank/live/calltrace.h"
 #include "rank/live/pystack.h"
 
 static const char output[] =
