@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands/alerts.h"
+#include "cli/commands/watch.h"
 
 #define MS INT64_C(1000000)
 
