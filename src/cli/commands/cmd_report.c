@@ -1,14 +1,13 @@
 /* `profwrap report`: chooses the cluster file, the format and the output; see commands.h. */
-#include "cli/commands.h"
-#include "cli/libexec.h"
-
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,11 +15,12 @@
 
 #include "analysis/figures/figures.h"
 #include "analysis/figures/restrict.h"
+#include "cli/commands.h"
 #include "cli/commands/watch.h"
 #include "cli/conclude/latereport.h"
 #include "cli/confine.h"
+#include "cli/libexec.h"
 #include "cli/results/clusterpath.h"
-#include "cli/results/hangpage.h"
 #include "cli/results/htmlpage.h"
 #include "cli/results/screen.h"
 #include "core/cluster.h"
@@ -32,9 +32,69 @@
 #include "core/remedy.h"
 #include "core/safefile.h"
 #include "report/report.h"
+#include "report/writing/safenames.h"
 #include "timeline/timeline.h"
 
-/* `profwrap report --format chrome` and `--format perfetto`. */
+/* ---- the page of the last hang that a watchdog has reported in a directory: hang.txt, hang-2.txt,
+ * ... It is there also when all processes of the job were killed; --section hang prints it. ---- */
+
+/* The watchdogs write at most 20; see run/hangfile.c. A line has at most a call stack's frame. */
+enum { MOST_PAGES = 20, LINE = 4096, MOST_LINES = 1 << 16 };
+
+static FILE *open_page(const char *dir, int number)
+{
+    char path[PATH_MAX], suffix[16] = "";
+    struct stat status;
+    if (number > 1)
+        snprintf(suffix, sizeof(suffix), "-%d", number);
+    if (snprintf(path, sizeof(path), "%s/hang%s.txt", dir, suffix) >= (int)sizeof(path))
+        return NULL;
+    const int fd = pw_open_regular(path, O_NOFOLLOW);
+    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0)
+        return fdopen(fd, "re");
+    if (fd >= 0)
+        close(fd);
+    return NULL;
+}
+
+static FILE *open_last(const char *dir)
+{
+    FILE *last = NULL;
+    for (int number = 1; number <= MOST_PAGES; number++) {
+        FILE *page = open_page(dir, number);
+        if (!page)
+            continue;
+        if (last)
+            fclose(last);
+        last = page;
+    }
+    return last;
+}
+
+/* Prints the page of the directory of `given`, a directory or a cluster file. Control characters
+ * become '?'. Returns 1; 0 when there is none. */
+static int print_hang_page(const char *given, FILE *out)
+{
+    char dir[PATH_MAX], line[LINE], shown[LINE];
+    struct stat status;
+    if (stat(given, &status))
+        return 0;
+    if (S_ISDIR(status.st_mode))
+        snprintf(dir, sizeof(dir), "%s", given);
+    else
+        pw_cli_directory_of(given, dir);
+    FILE *page = open_last(dir);
+    if (!page)
+        return 0;
+    for (int i = 0; i < MOST_LINES && fgets(line, sizeof(line), page); i++) {
+        const size_t length = strcspn(line, "\n");
+        fprintf(out, "%s\n", pw_names_printable(shown, sizeof(shown), line, length));
+    }
+    fclose(page);
+    return 1;
+}
+
+/* ---- --format chrome and --format perfetto ---- */
 
 struct pw_cli_timeline {
     const struct pw_options *options;
@@ -402,7 +462,7 @@ int pw_cli_report(int argc, char **argv)
     refused = refused ? refused : check_alarms(&options, &rate);
     if (refused)
         return refused;
-    if (wants_hang_alone(&options) && pw_cli_hangpage_print(dir, stdout))
+    if (wants_hang_alone(&options) && print_hang_page(dir, stdout))
         return fflush(stdout) ? 1 : 0;
     if (!pw_option_flag(&options, PW_OPT_WATCH) &&
         pw_latereport_make(dir, options.text[PW_OPT_EPOCH]))
