@@ -9,7 +9,6 @@
 #include "cli/conclude/latereport.h"
 #include "cli/confine.h"
 #include "cli/results/askedrun.h"
-#include "cli/results/liveanswer.h"
 #include "core/epochdir.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"

@@ -15,7 +15,6 @@
 #include "cli/commands.h"
 #include "cli/confine.h"
 #include "cli/results/askedrun.h"
-#include "cli/results/liveanswer.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
 #include "core/remedy.h"
