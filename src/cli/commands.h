@@ -73,4 +73,10 @@ enum pw_cli_shown { PW_SHOWN_NONE, PW_SHOWN_LINE, PW_SHOWN_SUMMARY, PW_SHOWN_FUL
  * after one sentence on standard error. */
 int pw_cli_report_write(const char *dir, FILE *screen, enum pw_cli_shown shown);
 
+/* Removes the segments of the calling user that no process uses. Their records are lost: call
+ * `profwrap recover` first. With `list` nothing is removed: the path of each such segment is
+ * printed on `list`, one a line. Returns the number of segments removed or listed, or -errno when
+ * /dev/shm cannot be read. */
+int pw_sweep_segments(FILE *list);
+
 #endif

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "rank/ring/segment.h"
-#include "rank/run/sweep.h"
 #include "unit.h"
 
 static int exists(const char *name)
