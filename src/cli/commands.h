@@ -21,6 +21,10 @@ int pw_cli_doctor(int argc, char **argv);
 int pw_cli_ctl(int argc, char **argv);
 int pw_cli_sweep(int argc, char **argv);
 
+/* The program profwrap-import without main(), for import_main.c and for fuzzers, which link its
+ * library. */
+int pw_import_command(int argc, char **argv);
+
 /* `profwrap [OPTIONS] LAUNCHER ...`: runs the launcher, run->argv, unprofiled, with `count` options
  * of `profwrap run` for its ranks, which are recorded; then merges and reports each job whose rank
  * 0 the launcher started on this host. Returns the launcher's exit status as a shell would. */

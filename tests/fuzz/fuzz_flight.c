@@ -1,5 +1,5 @@
 /* `profwrap import` of the input as a dump of PyTorch's Flight Recorder in JSON. */
-#include "cli/commands/cmd_import.h"
+#include "cli/commands.h"
 #include "fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

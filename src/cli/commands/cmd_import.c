@@ -1,5 +1,5 @@
 /* `profwrap import`: makes rank files from traces of other profilers, several ranks at a time. */
-#include "cli/commands/cmd_import.h"
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <malloc.h>

@@ -1,5 +1,5 @@
 /* profwrap-import: the program that `profwrap import` executes. */
-#include "cli/commands/cmd_import.h"
+#include "cli/commands.h"
 
 int main(int argc, char **argv)
 {
