@@ -7,11 +7,116 @@
 #include <string.h>
 
 #include "analysis/alarm.h"
+#include "analysis/cause.h"
 #include "analysis/statistics.h"
+#include "core/live.h"
 #include "core/tables.h"
 #include "core/text.h"
-#include "report/live/livecause.h"
 #include "report/writing/json_row.h"
+
+/* ---- why a rank is slow: the kernel's counters of all ranks at the last answers, and the cause
+ * that analysis/cause.h finds in them, as the report of the whole run does ---- */
+
+enum { LIVECAUSE_LOOKS = 16 };
+
+/* A rank at an answer: its counters, and the sums over the steps until then. */
+struct livecause_look {
+    struct pw_live_usage usage;
+    double own_ns, total_ns;
+};
+
+struct livecause {
+    size_t nranks;
+    struct livecause_look *looks;   /* [LIVECAUSE_LOOKS * nranks] */
+    int64_t steps[LIVECAUSE_LOOKS]; /* the last step of each look */
+    int64_t nlooks;
+    struct pw_usage *usage; /* [nranks] */
+    int64_t *scratch;
+};
+
+static void livecause_fini(struct livecause *c)
+{
+    free(c->looks);
+    free(c->usage);
+    free(c->scratch);
+    *c = (struct livecause){0};
+}
+
+/* Returns 0 or -ENOMEM. */
+static int livecause_init(struct livecause *c, size_t nranks)
+{
+    *c = (struct livecause){.nranks = nranks};
+    c->looks = calloc(LIVECAUSE_LOOKS * nranks, sizeof(*c->looks));
+    c->usage = calloc(nranks, sizeof(*c->usage));
+    c->scratch = calloc(nranks, sizeof(*c->scratch));
+    if (c->looks && c->usage && c->scratch)
+        return 0;
+    livecause_fini(c);
+    return -ENOMEM;
+}
+
+/* Forgets all looks. */
+static void livecause_restart(struct livecause *c)
+{
+    c->nlooks = 0;
+}
+
+static struct livecause_look *look_at(const struct livecause *c, int64_t i)
+{
+    return &c->looks[(size_t)(i % LIVECAUSE_LOOKS) * c->nranks];
+}
+
+/* Begins the next look, whose last step is `step`. Returns its ranks, which the caller fills: usage
+ * and sums since the restart. A rank that is not filled is not known in it. */
+static struct livecause_look *livecause_add(struct livecause *c, int64_t step)
+{
+    struct livecause_look *look = look_at(c, c->nlooks);
+    c->steps[c->nlooks++ % LIVECAUSE_LOOKS] = step;
+    for (size_t r = 0; r < c->nranks; r++)
+        look[r] = (struct livecause_look){.usage = {.samples = -1}};
+    return look;
+}
+
+static int64_t grown(int64_t before, int64_t after)
+{
+    return before < 0 || after < before ? -1 : after - before;
+}
+
+static struct pw_usage usage_between(const struct livecause_look *a, const struct livecause_look *b)
+{
+    if (a->usage.samples < 0 || b->usage.samples < 0)
+        return (struct pw_usage){.own_ns = -1, .total_ns = -1, .cpu_ns = -1};
+    return (struct pw_usage){
+        .own_ns = (int64_t)(b->own_ns - a->own_ns),
+        .total_ns = (int64_t)(b->total_ns - a->total_ns),
+        .cpu_ns = grown(a->usage.cpu_ns, b->usage.cpu_ns),
+        .runq_ns = grown(a->usage.runq_ns, b->usage.runq_ns),
+        .throttled_ns = -1,
+        .involuntary_cs = grown(a->usage.involuntary_cs, b->usage.involuntary_cs),
+        .major_faults = grown(a->usage.major_faults, b->usage.major_faults),
+        .io_bytes = grown(a->usage.io_bytes, b->usage.io_bytes),
+        .child_faults = grown(a->usage.child_faults, b->usage.child_faults),
+        .samples = grown(a->usage.samples, b->usage.samples),
+    };
+}
+
+/* The cause of a rank that is slow in `phase` since the step `first`, from the looks since then. */
+static enum pw_cause livecause_find(struct livecause *c, size_t rank, enum pw_phase phase,
+                                    int64_t first)
+{
+    const int64_t last = c->nlooks - 1;
+    const int64_t oldest = c->nlooks > LIVECAUSE_LOOKS ? c->nlooks - LIVECAUSE_LOOKS : 0;
+    int64_t from = oldest;
+    while (from < last && c->steps[from % LIVECAUSE_LOOKS] + 1 < first)
+        from++;
+    if (from >= last)
+        return PW_CAUSE_UNKNOWN;
+    for (size_t r = 0; r < c->nranks; r++)
+        c->usage[r] = usage_between(&look_at(c, from)[r], &look_at(c, last)[r]);
+    return pw_cause_find(c->usage, c->nranks, rank, phase, c->scratch).cause;
+}
+
+/* ---- who is slow ---- */
 
 /* WINDOW: steps that are kept, judged or not. A rank that is further behind than WAIT steps is not
  * waited for. PHASE_STEPS: first steps of an alarm, from which its phase and cause are found;
@@ -49,7 +154,7 @@ struct pw_livealarms {
     double usual_ns[PW_LIVE_PHASES]; /* of these: median of the ranks in no alarm, a step */
     int64_t phases_from, phases_until;
     char (*hostnames)[PW_LIVE_NAME];
-    struct pw_livecause cause;
+    struct livecause cause;
     struct sums {
         double own_ns, total_ns;
     } * sums;            /* [nranks] of the steps that were judged */
@@ -81,7 +186,7 @@ static void forget(struct pw_livealarms *a)
     free(a->phases);
     free(a->hostnames);
     free(a->sums);
-    pw_livecause_fini(&a->cause);
+    livecause_fini(&a->cause);
     a->sums = NULL;
     a->memory = a->cells = NULL;
     a->reached = a->own = a->others = NULL;
@@ -122,7 +227,7 @@ static int start(struct pw_livealarms *a, size_t nranks, time_t now)
         a->hostnames = calloc(nranks, sizeof(*a->hostnames));
         a->sums = calloc(nranks, sizeof(*a->sums));
         if (!a->memory || !a->cells || !a->reached || !a->own || !a->others || !a->phases ||
-            !a->hostnames || !a->sums || pw_livecause_init(&a->cause, nranks)) {
+            !a->hostnames || !a->sums || livecause_init(&a->cause, nranks)) {
             forget(a);
             return -ENOMEM;
         }
@@ -130,7 +235,7 @@ static int start(struct pw_livealarms *a, size_t nranks, time_t now)
     }
     for (size_t r = 0; r < nranks; r++)
         a->reached[r] = -1;
-    pw_livecause_restart(&a->cause);
+    livecause_restart(&a->cause);
     const struct pw_alarm_setup setup = {nranks, nranks, a->per_day, PW_ALARM_DELTA};
     pw_alarm_init(&a->test, &setup, a->memory);
     return 0;
@@ -394,11 +499,10 @@ static int is_anew(const struct pw_livealarms *a, const struct pw_live *ranks, s
 
 static void add_look(struct pw_livealarms *a, const struct pw_live *ranks, size_t n)
 {
-    struct pw_livecause_look *look = pw_livecause_add(&a->cause, a->next - 1);
+    struct livecause_look *look = livecause_add(&a->cause, a->next - 1);
     for (size_t i = 0; i < n; i++) {
         const struct sums *sums = &a->sums[ranks[i].rank];
-        look[ranks[i].rank] =
-            (struct pw_livecause_look){ranks[i].usage, sums->own_ns, sums->total_ns};
+        look[ranks[i].rank] = (struct livecause_look){ranks[i].usage, sums->own_ns, sums->total_ns};
     }
 }
 
@@ -415,8 +519,8 @@ static void update_alarms(struct pw_livealarms *a)
         if (alarm->cause_known)
             continue;
         find_phase(a, alarm);
-        alarm->cause = (int)pw_livecause_find(&a->cause, (size_t)alarm->rank,
-                                              (enum pw_phase)alarm->phase, alarm->first);
+        alarm->cause = (int)livecause_find(&a->cause, (size_t)alarm->rank,
+                                           (enum pw_phase)alarm->phase, alarm->first);
         alarm->looks++;
         alarm->cause_known = alarm->last - alarm->first >= PHASE_STEPS &&
                              (alarm->cause != PW_CAUSE_UNKNOWN || alarm->looks >= CAUSE_LOOKS);
