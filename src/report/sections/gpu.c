@@ -1,17 +1,209 @@
 /* GPUs and kernels: where their time goes, what launches it, and FLOP/s of each rank. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analysis/figures/figures.h"
+#include "analysis/gpu.h"
 #include "analysis/thresholds.h"
+#include "core/limits.h"
+#include "core/sort.h"
 #include "core/text.h"
-#include "report/content/gpulist.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"
 #include "report/writing/page.h"
 #include "report/writing/safenames.h"
 #include "report/writing/words.h"
+
+/* ---- the list of the GPUs of the job, each once, also when several ranks used it ---- */
+
+/* One GPU: activity is the sum over the ranks that used it; samples are of the GPU itself. */
+struct gpulist_row {
+    /* `rank`: the first rank that used it; `span_ns`: the longest of its ranks */
+    struct pw_row_c_gpu_device all;
+    const char *hostname; /* 64 bytes, perhaps without a NUL; "": not known */
+    char ranks[64];       /* "0, 1" */
+    size_t nranks;
+    struct pw_roof roof;
+};
+
+struct gpulist {
+    struct gpulist_row *rows; /* sorted by host, then by the first rank that used the GPU */
+    size_t n, nhosts;
+    /* 1: any GPU is shared by ranks; was sampled by NVML; was measured by GPM */
+    int is_shared, is_sampled, is_measured;
+};
+
+enum { RANKS_TOLD = 6, HOST = 64 };
+
+static const char *host_of(const struct pw_figures *f, int32_t rank)
+{
+    const int64_t row = pw_figures_row(f, rank);
+    return row < 0 ? "" : f->cluster->ranks[row].hostname;
+}
+
+/* Returns what identifies the GPU on its host: its UUID, else its bus address; "": not known. Then
+ * it counts as a GPU of this rank only. */
+static const char *identity_of(const struct pw_row_c_gpu_device *row)
+{
+    return row->uuid[0] ? row->uuid : row->bus_id;
+}
+
+static int is_one(const struct gpulist_row *gpu, const struct pw_row_c_gpu_device *row,
+                  const char *hostname)
+{
+    const char *a = identity_of(&gpu->all), *b = identity_of(row);
+    return *a && strncmp(a, b, sizeof(row->uuid)) == 0 &&
+           strncmp(gpu->hostname, hostname, HOST) == 0;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static double most_of(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Joins the samples of one GPU by several ranks: the values of the rank with most samples, and the
+ * largest of maxima. */
+static void join_samples(struct pw_row_c_gpu_device *all, const struct pw_row_c_gpu_device *row)
+{
+    all->memory_most_bytes = most(all->memory_most_bytes, row->memory_most_bytes);
+    all->power_most_w = most_of(all->power_most_w, row->power_most_w);
+    all->temperature_most_c = most_of(all->temperature_most_c, row->temperature_most_c);
+    all->power_capped_ns = most(all->power_capped_ns, row->power_capped_ns);
+    all->heat_slowed_ns = most(all->heat_slowed_ns, row->heat_slowed_ns);
+    all->brake_slowed_ns = most(all->brake_slowed_ns, row->brake_slowed_ns);
+    if (row->samples > all->samples) {
+        all->samples = row->samples;
+        all->power_w = row->power_w;
+        all->sm_clock_mhz = row->sm_clock_mhz;
+        all->slowed_share = row->slowed_share;
+    }
+    if (row->errors > all->errors) {
+        all->errors = row->errors;
+        memcpy(all->xids, row->xids, sizeof(all->xids));
+    }
+#define COPY(type, name, unit, meaning) all->name = row->name;
+    if (row->gpm_ns > all->gpm_ns) {
+        all->gpm_ns = row->gpm_ns;
+        memcpy(all->gpm, row->gpm, sizeof(all->gpm));
+        PW_GPM_FIELDS(COPY)
+    }
+#undef COPY
+}
+
+static void join(struct gpulist_row *gpu, const struct pw_row_c_gpu_device *row)
+{
+    struct pw_row_c_gpu_device *all = &gpu->all;
+    all->kernels = pw_sum(all->kernels, row->kernels);
+    all->copies = pw_sum(all->copies, row->copies);
+    all->copied_bytes = pw_sum(all->copied_bytes, row->copied_bytes);
+    all->span_ns = most(all->span_ns, row->span_ns);
+    all->busy_ns = pw_sum(all->busy_ns, row->busy_ns);
+    all->compute_ns = pw_sum(all->compute_ns, row->compute_ns);
+    all->comm_ns = pw_sum(all->comm_ns, row->comm_ns);
+    all->comm_exposed_ns = pw_sum(all->comm_exposed_ns, row->comm_exposed_ns);
+    all->copy_ns = pw_sum(all->copy_ns, row->copy_ns);
+    all->occupancy = -1;
+    join_samples(all, row);
+}
+
+static void tell_rank(struct gpulist_row *gpu, int32_t rank)
+{
+    struct pw_sentence s = {gpu->ranks, sizeof(gpu->ranks), strlen(gpu->ranks)};
+    if (gpu->nranks < RANKS_TOLD)
+        pw_sentence_add(&s, "%s%" PRId32, gpu->nranks ? ", " : "", rank);
+    else if (gpu->nranks == RANKS_TOLD)
+        pw_sentence_add(&s, " ...");
+    gpu->nranks++;
+}
+
+static int by_host(const void *a, const void *b)
+{
+    const struct gpulist_row *x = a, *y = b;
+    const int host = strncmp(x->hostname, y->hostname, HOST);
+    if (host)
+        return host;
+    if (x->all.rank != y->all.rank)
+        return x->all.rank < y->all.rank ? -1 : 1;
+    return (x->all.device > y->all.device) - (x->all.device < y->all.device);
+}
+
+static struct pw_roof roof_of(const struct pw_row_c_gpu_device *row)
+{
+    const struct pw_roofline_input in = {.engine = row->engine_active,
+                                         .tensor = row->tensor_active,
+                                         .fp64 = row->fp64_active,
+                                         .fp32 = row->fp32_active,
+                                         .fp16 = row->fp16_active,
+                                         .dram = row->dram_active};
+    return row->gpm_ns > 0 ? pw_roofline_nearest(&in) : (struct pw_roof){NULL, -1};
+}
+
+static void conclude(struct gpulist *out)
+{
+    pw_sort(out->rows, out->n, sizeof(*out->rows), by_host);
+    for (size_t i = 0; i < out->n; i++) {
+        struct gpulist_row *row = &out->rows[i];
+        out->nhosts += !i || strncmp(row->hostname, row[-1].hostname, HOST) != 0;
+        out->is_shared |= row->nranks > 1;
+        out->is_sampled |= row->all.power_w > 0 || row->all.memory_most_bytes > 0;
+        out->is_measured |= row->all.gpm_ns > 0;
+        row->roof = roof_of(&row->all);
+    }
+}
+
+/* Returns the row of the GPU, or NULL. Searches the latest rows only, because a host has few
+ * ranks. */
+static struct gpulist_row *find(struct gpulist *out, const struct pw_row_c_gpu_device *row,
+                                const char *hostname)
+{
+    enum { LOOK_BACK = 512 };
+    for (size_t i = out->n, left = LOOK_BACK; i-- > 0 && left-- > 0;)
+        if (is_one(&out->rows[i], row, hostname))
+            return &out->rows[i];
+    return NULL;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int gpulist_make(const struct pw_figures *f, struct gpulist *out)
+{
+    const struct pw_cluster *c = f->cluster;
+    *out = (struct gpulist){.rows = calloc(c->ngpu_devices + 1, sizeof(*out->rows))};
+    if (!out->rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < c->ngpu_devices; i++) {
+        const struct pw_row_c_gpu_device *row = &c->gpu_devices[i];
+        const char *hostname = host_of(f, row->rank);
+        struct gpulist_row *gpu = find(out, row, hostname);
+        if (gpu) {
+            join(gpu, row);
+        } else {
+            gpu = &out->rows[out->n++];
+            gpu->all = *row;
+            gpu->hostname = hostname;
+        }
+        tell_rank(gpu, row->rank);
+    }
+    conclude(out);
+    return 0;
+}
+
+static void gpulist_fini(struct gpulist *list)
+{
+    free(list->rows);
+    *list = (struct gpulist){0};
+}
+
+/* ---- the sections ---- */
 
 static void marked_share_cell(struct pw_grid *grid, double share, const char *mark)
 {
@@ -21,8 +213,8 @@ static void marked_share_cell(struct pw_grid *grid, double share, const char *ma
 
 /* Writes the name of a GPU: "node-a 3B:00.0", without the parts that all GPUs share. If the bus
  * address is unknown, the number of the GPU. */
-static void name_cell(struct pw_grid *grid, const struct pw_gpulist *list,
-                      const struct pw_gpulist_row *gpu)
+static void name_cell(struct pw_grid *grid, const struct gpulist *list,
+                      const struct gpulist_row *gpu)
 {
     char host[80] = "", place[80];
     const char *bus = gpu->all.bus_id + strspn(gpu->all.bus_id, "0:");
@@ -36,7 +228,7 @@ static void name_cell(struct pw_grid *grid, const struct pw_gpulist *list,
         pw_grid_cell(grid, "%s%snumber %" PRId32, host, host[0] ? " " : "", gpu->all.device);
 }
 
-static void use_cells(struct pw_grid *grid, const struct pw_gpulist_row *gpu)
+static void use_cells(struct pw_grid *grid, const struct gpulist_row *gpu)
 {
     const struct pw_row_c_gpu_device *all = &gpu->all;
     const double busy =
@@ -57,14 +249,14 @@ static void use_cells(struct pw_grid *grid, const struct pw_gpulist_row *gpu)
     pw_grid_cell(grid, "%s", all->xids[0] ? all->xids : all->errors ? "yes" : "none");
 }
 
-static int print_more(const struct pw_page *page, const struct pw_gpulist *list)
+static int print_more(const struct pw_page *page, const struct gpulist *list)
 {
     return list->n > page->top
                ? pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", list->n - page->top)
                : 0;
 }
 
-static int print_use(const struct pw_page *page, const struct pw_gpulist *list)
+static int print_use(const struct pw_page *page, const struct gpulist *list)
 {
     static const struct pw_grid_column columns[] = {
         {"GPU", 1},    {"used by\nranks", 1}, {"# of\nKernels", 0}, {"busy", 0},
@@ -92,7 +284,7 @@ static int print_use(const struct pw_page *page, const struct pw_gpulist *list)
                                "lowered its clocks, between its first sample and its last.");
 }
 
-static void measured_cells(struct pw_grid *grid, const struct pw_gpulist_row *gpu)
+static void measured_cells(struct pw_grid *grid, const struct gpulist_row *gpu)
 {
     const struct pw_row_c_gpu_device *all = &gpu->all;
     const double shares[] = {all->sm_active,   all->sm_occupancy, all->tensor_active,
@@ -116,7 +308,7 @@ static void measured_cells(struct pw_grid *grid, const struct pw_gpulist_row *gp
         pw_grid_cell(grid, "%.31s", is_known || !all->gpm[0] ? "n/a" : all->gpm);
 }
 
-static int print_measured(const struct pw_page *page, const struct pw_gpulist *list)
+static int print_measured(const struct pw_page *page, const struct gpulist *list)
 {
     static const struct pw_grid_column columns[] = {
         {"GPU", 1},  {"SMs\nactive", 0}, {"warps", 0},         {"tensor\ncores", 0},
@@ -145,13 +337,13 @@ static int print_measured(const struct pw_page *page, const struct pw_gpulist *l
 
 static int print_list(const struct pw_page *page)
 {
-    struct pw_gpulist list;
-    int err = pw_gpulist_make(page->figures, &list);
+    struct gpulist list;
+    int err = gpulist_make(page->figures, &list);
     if (!err && (list.n > list.nhosts || list.is_sampled))
         err = print_use(page, &list);
     if (!err && list.is_measured)
         err = print_measured(page, &list);
-    pw_gpulist_fini(&list);
+    gpulist_fini(&list);
     return err;
 }
 
@@ -410,7 +602,7 @@ json_t *pw_json_gpu_ranks(const struct pw_figures *f)
     return pw_json_or_null(ranks, bad);
 }
 
-static json_t *make_gpu(const struct pw_gpulist_row *gpu)
+static json_t *make_gpu(const struct gpulist_row *gpu)
 {
     json_t *row = pw_json_row(PW_TABLE_c_gpu_device, &gpu->all), *roof = json_null();
     bool bad = !row;
@@ -426,14 +618,14 @@ static json_t *make_gpu(const struct pw_gpulist_row *gpu)
 
 json_t *pw_json_gpu_list(const struct pw_figures *f)
 {
-    struct pw_gpulist list;
+    struct gpulist list;
     json_t *all = json_array();
-    bool bad = !all || pw_gpulist_make(f, &list) != 0;
+    bool bad = !all || gpulist_make(f, &list) != 0;
     if (bad)
         return pw_json_or_null(all, true);
     for (size_t i = 0; i < list.n && !bad; i++)
         bad |= json_array_append_new(all, make_gpu(&list.rows[i])) != 0;
-    pw_gpulist_fini(&list);
+    gpulist_fini(&list);
     return pw_json_or_null(all, bad);
 }
 
