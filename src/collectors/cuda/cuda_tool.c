@@ -12,7 +12,6 @@
 #include "collectors/cuda/cuda_convert.h"
 #include "collectors/cuda/cuda_notes.h"
 #include "collectors/cuda/nvml.h"
-#include "collectors/gpu/gpu_device.h"
 #include "collectors/gpu/gpu_present.h"
 #include "collectors/gpu/gpu_vendor.h"
 #include "core/log.h"

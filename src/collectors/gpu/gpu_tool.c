@@ -1,18 +1,95 @@
 /* Collector gpu, tool half: turns records of GPUs into rows of activities, launches and waits.
  * An activity is held for a limited time until its launch is known. */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectors/collectors.h"
-#include "collectors/gpu/gpu_device.h"
 #include "collectors/gpu/gpu_launches.h"
 #include "collectors/gpu/gpu_present.h"
 #include "collectors/gpu/gpu_vendor.h"
 #include "core/text.h"
 #include "rank/collect/collector.h"
 #include "rank/probe/ranges.h"
+
+/* ---- the table of devices ---- */
+
+struct device {
+    bool is_known, is_used;
+    struct pw_row_device row;
+    uint32_t name; /* row of /strings; its text may come later */
+};
+
+struct pw_gpu_devices {
+    struct pw_rankfile *file;
+    struct device all[PW_GPU_DEVICES];
+};
+
+/* Returns NULL when memory is short. */
+static struct pw_gpu_devices *devices_create(struct pw_rankfile *file)
+{
+    struct pw_gpu_devices *d = calloc(1, sizeof(*d));
+    if (d)
+        d->file = file;
+    return d;
+}
+
+/* Adds the device of a PW_REC_GPU_DEVICE. `identify` fills in the fields that only the vendor's
+ * collector knows. */
+static void devices_add(struct pw_gpu_devices *devices, const struct pw_record *record,
+                        const struct pw_origin *origin,
+                        void (*identify)(const struct pw_record *record, struct pw_row_device *row))
+{
+    struct device *d = record->op < PW_GPU_DEVICES ? &devices->all[record->op] : NULL;
+    if (!d || d->is_known)
+        return;
+    d->is_known = true;
+    d->row.device = record->op;
+    d->row.memory_bytes = (int64_t)(record->device.memory_bytes & INT64_MAX);
+    d->row.multiprocessors = record->device.multiprocessors;
+    d->row.capability = record->device.capability;
+    d->row.warps = record->device.warps;
+    d->row.blocks = record->device.blocks;
+    d->row.shared_bytes = record->device.shared_kib * 1024;
+    d->row.registers = record->device.registers_k * 1024;
+    identify(record, &d->row);
+    d->name = pw_origin_name(origin, record->stack);
+}
+
+/* Marks the device with this number as used. */
+static void devices_use(struct pw_gpu_devices *devices, unsigned number)
+{
+    if (number < PW_GPU_DEVICES)
+        devices->all[number].is_used = true;
+}
+
+struct pw_row_device *pw_gpu_devices_used(struct pw_gpu_devices *devices, unsigned number)
+{
+    struct device *d = number < PW_GPU_DEVICES ? &devices->all[number] : NULL;
+    return d && d->is_known && d->is_used ? &d->row : NULL;
+}
+
+/* Writes the rows of /devices. */
+static void devices_finish(struct pw_gpu_devices *devices)
+{
+    for (int i = 0; i < PW_GPU_DEVICES; i++) {
+        struct device *d = &devices->all[i];
+        if (!d->is_known)
+            continue;
+        snprintf(d->row.name, sizeof(d->row.name), "%s",
+                 pw_rankfile_borrow_text(devices->file, d->name));
+        pw_rankfile_append(devices->file, PW_TABLE_device, &d->row);
+    }
+}
+
+static void devices_destroy(struct pw_gpu_devices *devices)
+{
+    free(devices);
+}
+
+/* ---- held records ---- */
 
 /* Holds records of kernels, copies and memsets until the call that launched them is known, and
  * records of waits until their device is known. Then it writes their rows. Tool half: it holds at
@@ -328,7 +405,7 @@ static void destroy(void *state)
     pw_gpu_launches_destroy(s->launches);
     if (s->samples)
         s->vendor->destroy_samples(s->samples);
-    pw_gpu_devices_destroy(s->devices);
+    devices_destroy(s->devices);
     free(s);
 }
 
@@ -341,7 +418,7 @@ static void *create(struct pw_rankfile *file)
     s->vendor = vendors[PW_GPU_CUDA];
     s->launches = pw_gpu_launches_create();
     s->held = s->launches ? gpu_held_create(file, s->launches) : NULL;
-    s->devices = pw_gpu_devices_create(file);
+    s->devices = devices_create(file);
     if (s->held && s->devices)
         return s;
     destroy(s);
@@ -461,13 +538,13 @@ static void add_device(struct state *s, const struct pw_record *record,
                        const struct pw_origin *origin)
 {
     note_make(s, record->flags);
-    pw_gpu_devices_add(s->devices, record, origin, s->vendor->identify);
+    devices_add(s->devices, record, origin, s->vendor->identify);
 }
 
 static void hold(struct state *s, const struct pw_record *record, const struct pw_origin *origin)
 {
     if (record->type != PW_REC_GPU_SYNC)
-        pw_gpu_devices_use(s->devices, record->op);
+        devices_use(s->devices, record->op);
     gpu_held_add(s->held, record, origin);
 }
 
@@ -598,7 +675,7 @@ static void finish(void *state, int64_t end_ns)
     gpu_held_finish(s->held);
     if (s->samples)
         s->vendor->finish_samples(s->samples, end_ns);
-    pw_gpu_devices_finish(s->devices);
+    devices_finish(s->devices);
     if (!s->is_used)
         return;
     note_refusal(s);

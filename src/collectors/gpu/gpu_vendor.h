@@ -1,7 +1,7 @@
-/* The functions of a GPU vendor, which gpu_tool.c calls. CUDA and ROCm each fill in one table of
- * this type. A new vendor begins with a value of enum pw_gpu_make (rank/ring/record.h); then come a
- * folder beside cuda/ and rocm/, a row of `vendors` in gpu_tool.c, and gpu_present.c. Tool half;
- * nothing else calls them. */
+/* The functions of a GPU vendor, which gpu_tool.c calls, and the table of devices that they share.
+ * CUDA and ROCm each fill in one table of this type. A new vendor begins with a value of enum
+ * pw_gpu_make (rank/ring/record.h); then come a folder beside cuda/ and rocm/, a row of `vendors`
+ * in gpu_tool.c, and gpu_present.c. Tool half; nothing else calls them. */
 #ifndef PW_GPU_VENDOR_H
 #define PW_GPU_VENDOR_H
 
@@ -9,8 +9,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectors/gpu/gpu_device.h"
 #include "rank/collect/collector.h"
+
+/* ---- the table of the GPUs that the program can use, and the rows of /devices: gpu_tool.c adds
+ * the devices that the application reported; the vendor's collector completes a row before it is
+ * written, at the end ---- */
+
+enum { PW_GPU_DEVICES = 64 };
+
+struct pw_gpu_devices;
+
+/* Returns the row of the device so far; NULL when nothing ran on it or it was not reported. */
+struct pw_row_device *pw_gpu_devices_used(struct pw_gpu_devices *devices, unsigned number);
+
+/* ---- a vendor ---- */
 
 /* The state that the in-app half has reported. */
 struct pw_gpu_said {
