@@ -1,9 +1,9 @@
-/* The structs and values of rocprofiler-sdk that are used, so that profwrap can be built without
- * ROCm. They are the same in the headers of 1.0.0 (release/rocm-rel-7.0 of ROCm/rocm-systems) and
- * of 1.1.0 (develop of the same repository, of August 2025; for records of kernels, copies and
- * memory, of 2026). A newer version adds members only at the end of a struct or enumeration.
- * Version 0.x (ROCm 6) is not supported: its records of calls and its numbers of kinds differ.
- * tests/unit/test_rocm.c checks sizes and offsets. */
+/* The structs, values and functions of rocprofiler-sdk that are used, so that profwrap can be built
+ * without ROCm. They are the same in the headers of 1.0.0 (release/rocm-rel-7.0 of
+ * ROCm/rocm-systems) and of 1.1.0 (develop of the same repository, of August 2025; for records of
+ * kernels, copies and memory, of 2026). A newer version adds members only at the end of a struct or
+ * enumeration. Version 0.x (ROCm 6) is not supported: its records of calls and its numbers of kinds
+ * differ. tests/unit/test_rocm.c checks sizes and offsets. */
 #ifndef PW_ROCM_LAYOUT_H
 #define PW_ROCM_LAYOUT_H
 
@@ -199,5 +199,29 @@ typedef int pw_rocp_on_operation(int kind, int32_t operation, void *data);
 typedef int pw_rocp_on_agents(int version, const void **agents, size_t n, void *data);
 typedef int pw_rocp_on_asked(uint64_t thread, uint64_t context, int kind, int32_t operation,
                              uint64_t internal, uint64_t *external, void *data);
+
+/* The functions that are called; those after `start_context` may be NULL. Handles are structs of
+ * one 64-bit number and are passed as that number. Each function returns a rocprofiler_status_t. */
+struct pw_rocp {
+    int (*version)(uint32_t *major, uint32_t *minor, uint32_t *patch);
+    int (*timestamp)(uint64_t *ns);
+    int (*is_initialized)(int *status);
+    int (*create_context)(uint64_t *context);
+    int (*create_buffer)(uint64_t context, size_t size, size_t watermark, int policy,
+                         pw_rocp_on_buffer *callback, void *data, uint64_t *buffer);
+    int (*flush_buffer)(uint64_t buffer);
+    int (*trace_buffered)(uint64_t context, int kind, const int32_t *operations, size_t n,
+                          uint64_t buffer);
+    int (*trace_called)(uint64_t context, int kind, const int32_t *operations, size_t n,
+                        pw_rocp_on_call *callback, void *data);
+    int (*each_operation)(int kind, pw_rocp_on_operation *callback, void *data);
+    int (*operation_name)(int kind, int32_t operation, const char **name, uint64_t *length);
+    int (*agents)(int version, pw_rocp_on_agents *callback, size_t agent_size, void *data);
+    int (*start_context)(uint64_t context);
+    int (*create_thread)(uint64_t *thread);
+    int (*assign_thread)(uint64_t buffer, uint64_t thread);
+    int (*ask_external)(uint64_t context, const int *kinds, size_t n, pw_rocp_on_asked *callback,
+                        void *data);
+};
 
 #endif

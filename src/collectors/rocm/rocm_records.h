@@ -5,7 +5,7 @@
 
 #include "collectors/gpu/gpu_inside.h"
 #include "collectors/rocm/rocm_clock.h"
-#include "collectors/rocm/rocm_library.h"
+#include "collectors/rocm/rocm_layout.h"
 
 /* Why no GPU activity was recorded; smaller values are rocprofiler's own results. */
 enum pw_rocm_refusal {
