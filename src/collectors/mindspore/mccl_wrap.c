@@ -18,7 +18,7 @@
 #include "core/ops.h"
 #include "rank/probe/arena.h"
 #include "rank/probe/attach.h"
-#include "rank/probe/members.h"
+#include "rank/probe/probe.h"
 #include "rank/probe/ranges.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/scope.h"

@@ -202,4 +202,13 @@ uint32_t pw_probe_intern(struct pw_thread *thread, const char *text);
 /* The same, cut at 8191 bytes; for texts that are recorded once, not in a loop. */
 uint32_t pw_probe_intern_long(struct pw_thread *thread, const char *text);
 
+/* ---- the members of a group of ranks, for modules that learn them as a list (torch, mindspore)
+ * ---- */
+
+/* Writes records of type `type` with the `size` members of the group `comm`; `world` has their
+ * world ranks, NULL when they are not known. Stops when the ring is full. The thread has locked the
+ * probe. */
+void pw_members_record(struct pw_thread *thread, uint8_t type, uint32_t comm, const int32_t *world,
+                       int32_t size);
+
 #endif
