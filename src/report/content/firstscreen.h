@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 #include "analysis/figures/figures.h"
+#include "core/cluster.h"
 #include "core/text.h"
+#include "report/writing/words.h"
 
 enum { PW_HEADLINE_BYTES = 1280 };
 
@@ -180,5 +182,16 @@ const char *pw_mark_sign(enum pw_mark mark);
 
 /* Writes all in one line: "✓ collectives seen: MPI 300; ! steps inferred …". */
 void pw_basis_write(const struct pw_figures *figures, char *out, size_t size);
+
+/* ---- the calls in which ranks ended ---- */
+
+/* The call in which a rank ended: of several threads, the one that was entered last. NULL: none. */
+const struct pw_row_c_open_call *pw_opencall_last(const struct pw_cluster *c, int32_t rank);
+
+/* Whether two ranks were in the same call. */
+int pw_opencall_is_same(const struct pw_row_c_open_call *a, const struct pw_row_c_open_call *b);
+
+/* Writes "MPI_Barrier #7 on MPI_COMM_WORLD". Returns `text`. */
+const char *pw_opencall_write(const struct pw_row_c_open_call *call, char text[PW_CALL_TEXT]);
 
 #endif

@@ -11,7 +11,6 @@
 #include "core/text.h"
 #include "report/content/firstscreen.h"
 #include "report/content/hang.h"
-#include "report/content/opencall.h"
 #include "report/report.h"
 #include "report/sections/section.h"
 #include "report/writing/json_row.h"
