@@ -1,7 +1,5 @@
-/* Writes a timeline as Trace Event JSON; see writer.h and jsonwriter.h. The format: "Trace Event
+/* Writes a timeline as Trace Event JSON; see writer.h. The format: "Trace Event
  * Format", Google, docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. */
-#include "timeline/jsonwriter.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

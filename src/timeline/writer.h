@@ -5,6 +5,7 @@
 #define PW_TIMELINE_WRITER_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "timeline/rankview.h"
 
@@ -90,5 +91,17 @@ struct pw_writer_head {
 /* Return a writer, or NULL when memory is short. */
 struct pw_writer *pw_jsonwriter_create(FILE *out, const struct pw_writer_head *head);
 struct pw_writer *pw_perfetto_create(FILE *out, const struct pw_writer_head *head);
+
+/* ---- single values of JSON, straight to a stream, because a timeline is too long to be built in
+ * memory first (jsonwriter.c); they report no errors: the caller asks ferror ---- */
+
+/* Writes a string with its quotes. Bytes that are not UTF-8 become U+FFFD. Control characters,
+ * quotes and backslashes are escaped, and so is '<', so that the text may be put into an HTML
+ * page. */
+void pw_json_put_text(FILE *out, const char *text);
+
+/* Writes nanoseconds as microseconds with three decimals, exactly (a double would round long
+ * times). */
+void pw_json_put_us(FILE *out, int64_t ns);
 
 #endif

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "timeline/chrome.h"
-#include "timeline/jsonwriter.h"
 #include "timeline/timeline.h"
+#include "timeline/writer.h"
 #include "unit.h"
 
 static void assert_text(const char *json)
