@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "archive/record.h"
+#include "archive/sortedrecord.h"
 #include "core/ops.h"
 
 /* A(id, name, OTF2's type, description): attributes, numbered from 0. */

@@ -6,7 +6,7 @@
 #define PW_OTF2_RANKOUT_H
 
 #include "archive/defs.h"
-#include "archive/record.h"
+#include "archive/sortedrecord.h"
 #include "import/trace/sorter.h"
 #include "timeline/rankview.h"
 

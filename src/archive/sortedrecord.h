@@ -2,8 +2,8 @@
  * an interval with what happens at its ends, or a single event. Records are sorted by
  * import/trace/sorter.c, so they begin with its key and have a size that is a multiple of 8. Types
  * only. */
-#ifndef PW_OTF2_RECORD_H
-#define PW_OTF2_RECORD_H
+#ifndef PW_OTF2_SORTEDRECORD_H
+#define PW_OTF2_SORTEDRECORD_H
 
 #include <stdint.h>
 
