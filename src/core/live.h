@@ -103,15 +103,15 @@ struct pw_live_stack {
     int has_gil, collects;     /* 1: it holds Python's GIL, it collects garbage */
 };
 
-/* What became of an order to begin or end recording (rank/live/start_stop.h). */
-enum pw_order_state {
-    PW_ORDER_NONE,    /* there was none */
-    PW_ORDER_IN_TIME, /* its step is still to come */
-    PW_ORDER_LATE,    /* the program was past its step, or an earlier order is for the same step or
-                       * a later one */
-    PW_ORDER_BUSY,    /* too many earlier orders are still to be obeyed */
-    PW_ORDER_UNKNOWN, /* committed or withdrawn, but not prepared */
-    PW_ORDER_STATES
+/* What became of a change to begin or end recording (rank/live/start_stop.h). */
+enum pw_change_state {
+    PW_CHANGE_NONE,    /* there was none */
+    PW_CHANGE_IN_TIME, /* its step is still to come */
+    PW_CHANGE_LATE, /* the program was past its step, or an earlier change is for the same step or
+                     * a later one */
+    PW_CHANGE_BUSY, /* too many earlier changes are still to be applied */
+    PW_CHANGE_UNKNOWN, /* committed or withdrawn, but not prepared */
+    PW_CHANGE_STATES
 };
 
 /* A step that has ended. */
@@ -137,7 +137,7 @@ struct pw_live {
     int64_t step;   /* the step that it is in; -1 none */
     int64_t events, dropped;
     int32_t recording;       /* 1: records now; 0: recording is paused */
-    int32_t ordered;         /* what `recording` will be when all orders have been obeyed */
+    int32_t recording_after; /* what `recording` will be when all changes have been applied */
     int64_t steps_per_1000s; /* steps in 1000 s at its present speed; -1 not known */
     /* Figures of the steps that have ended. -1: not known, or no step has ended. */
     int64_t steps, steps_ns;            /* how many, and how long all of them took */
@@ -149,9 +149,9 @@ struct pw_live {
     int64_t steps_after;                /* ... after this one */
     struct pw_live_step *last_steps;    /* oldest first */
     size_t nlast_steps;
-    struct pw_live_usage usage; /* only if the request asks for steps */
-    int wants_order;            /* 1: the request asks for the order of collectives */
-    enum pw_order_state order;  /* what became of the order in the request */
+    struct pw_live_usage usage;  /* only if the request asks for steps */
+    int wants_order;             /* 1: the request asks for the order of collectives */
+    enum pw_change_state change; /* what became of the change in the request */
     struct pw_live_thread *threads;
     size_t nthreads;
     struct pw_live_comm *comms;

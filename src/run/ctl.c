@@ -124,7 +124,7 @@ int pw_ctl_ask(struct pw_inquiry *inquiry, const struct pw_request *request, con
  * with each attempt. LEFT_PERCENT: the part of it that must be left when the commit is sent. */
 enum { LEAD_S = 2, LEFT_PERCENT = 40, ATTEMPTS = 5 };
 
-struct order {
+struct change {
     struct pw_inquiry inquiry;
     sigset_t ends;
     struct pw_request request;
@@ -132,7 +132,7 @@ struct order {
 };
 
 /* Sends another request to the same ranks; the answers are in o->inquiry. */
-static int ask(struct order *o, enum pw_request_kind kind)
+static int ask(struct change *o, enum pw_request_kind kind)
 {
     char dir[sizeof(o->inquiry.dir)];
     snprintf(dir, sizeof(dir), "%s", o->inquiry.dir);
@@ -151,11 +151,11 @@ static int64_t greatest_step(const struct pw_inquiry *inquiry)
 }
 
 /* Returns the number of ranks whose answer was `state`. */
-static size_t count(const struct pw_inquiry *inquiry, enum pw_order_state state)
+static size_t count(const struct pw_inquiry *inquiry, enum pw_change_state state)
 {
     size_t n = 0;
     for (size_t i = 0; i < inquiry->n; i++)
-        n += inquiry->lives[i].order == state;
+        n += inquiry->lives[i].change == state;
     return n;
 }
 
@@ -183,7 +183,7 @@ static size_t count_silent(const struct pw_inquiry *inquiry)
 }
 
 /* Returns the first step that no rank will reach within `lead` seconds at its present speed. */
-static int64_t propose(struct order *o, double lead)
+static int64_t propose(struct change *o, double lead)
 {
     int64_t most = greatest_step(&o->inquiry), rate = 0;
     for (size_t i = 0; i < o->inquiry.n; i++)
@@ -197,33 +197,33 @@ static int64_t propose(struct order *o, double lead)
 }
 
 /* Whether no rank, at its present speed, reaches the step before all ranks have the commit. */
-static int is_far(const struct order *o, double lead)
+static int is_far(const struct change *o, double lead)
 {
-    int64_t step = o->request.order.step, left = step - greatest_step(&o->inquiry);
+    int64_t step = o->request.change.step, left = step - greatest_step(&o->inquiry);
     return step < 0 || (left > 0 && (double)left >= o->rate * lead * LEFT_PERCENT / 100);
 }
 
-static int withdraw(struct order *o)
+static int withdraw(struct change *o)
 {
     return ask(o, PW_REQUEST_WITHDRAW);
 }
 
-/* Prepares the order on all ranks for the same step. Returns 0 when it can be committed. */
-static int prepare(struct order *o)
+/* Prepares the change on all ranks for the same step. Returns 0 when it can be committed. */
+static int prepare(struct change *o)
 {
     double lead = LEAD_S;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++, lead *= 2) {
-        o->request.order.step = propose(o, lead);
+        o->request.change.step = propose(o, lead);
         if (ask(o, PW_REQUEST_PREPARE))
             return 1;
-        size_t silent = count_silent(&o->inquiry), busy = count(&o->inquiry, PW_ORDER_BUSY);
-        if (!silent && !busy && !count(&o->inquiry, PW_ORDER_LATE) && is_far(o, lead))
+        size_t silent = count_silent(&o->inquiry), busy = count(&o->inquiry, PW_CHANGE_BUSY);
+        if (!silent && !busy && !count(&o->inquiry, PW_CHANGE_LATE) && is_far(o, lead))
             return 0;
         if (withdraw(o))
             return 1;
         if (silent || busy) {
             if (busy)
-                pw_error("too many earlier orders have not taken effect yet; nothing was changed: "
+                pw_error("too many earlier changes have not taken effect yet; nothing was changed: "
                          "try again later");
             else
                 pw_error("%zu ranks did not answer; nothing was changed: try again", silent);
@@ -235,58 +235,58 @@ static int prepare(struct order *o)
     return 1;
 }
 
-static int commit(struct order *o)
+static int commit(struct change *o)
 {
-    const struct pw_order_wanted *order = &o->request.order;
-    const char *what = order->starts ? "begins" : "ends";
+    const struct pw_change_wanted *change = &o->request.change;
+    const char *what = change->starts ? "begins" : "ends";
     if (ask(o, PW_REQUEST_COMMIT))
         return 1;
-    size_t late = count(&o->inquiry, PW_ORDER_LATE), silent = count_silent(&o->inquiry);
-    size_t kept = o->inquiry.n - count(&o->inquiry, PW_ORDER_UNKNOWN), all = o->inquiry.n + silent;
-    if (order->step < 0)
+    size_t late = count(&o->inquiry, PW_CHANGE_LATE), silent = count_silent(&o->inquiry);
+    size_t kept = o->inquiry.n - count(&o->inquiry, PW_CHANGE_UNKNOWN), all = o->inquiry.n + silent;
+    if (change->step < 0)
         printf("recording %s now on %zu of %zu ranks: the program marks no steps, so not at the "
                "same point on all\n",
                what, kept, all);
     else if (kept == all && !late)
-        printf("recording %s at step %" PRId64 " on all %zu ranks\n", what, order->step, all);
+        printf("recording %s at step %" PRId64 " on all %zu ranks\n", what, change->step, all);
     else
         printf("recording %s at step %" PRId64 " on %zu of %zu ranks, and on %zu at the next one\n",
-               what, order->step, kept - late, all, late);
-    if (order->step >= 0 && count_unmarked(&o->inquiry))
+               what, change->step, kept - late, all, late);
+    if (change->step >= 0 && count_unmarked(&o->inquiry))
         printf("%zu ranks have marked no step yet\n", count_unmarked(&o->inquiry));
     return fflush(stdout) || kept < all || late;
 }
 
-static int is_needed(const struct order *o)
+static int is_needed(const struct change *o)
 {
     for (size_t i = 0; i < o->inquiry.n; i++)
-        if (o->inquiry.lives[i].ordered != o->request.order.starts)
+        if (o->inquiry.lives[i].recording_after != o->request.change.starts)
             return 1;
     return 0;
 }
 
-static int agree(struct order *o)
+static int agree(struct change *o)
 {
     if (ask(o, PW_REQUEST_STATUS))
         return 1;
-    if (o->request.order.cause == PW_OPENED_SIGNAL && !is_needed(o))
+    if (o->request.change.cause == PW_OPENED_SIGNAL && !is_needed(o))
         return 0; /* the signal went to several ranks, and another one was faster */
     int status = prepare(o);
     return status ? status : commit(o);
 }
 
-int pw_ctl_order(const char *dir, int starts, enum pw_opened cause)
+int pw_ctl_change(const char *dir, int starts, enum pw_opened cause)
 {
-    static struct order o;
+    static struct change o;
     int status = pw_ctl_check_job(dir);
     if (status)
         return status;
     memset(&o, 0, sizeof(o));
-    o.request.order.starts = starts;
-    o.request.order.cause = cause;
-    while (o.request.order.id == 0)
-        if (getrandom(&o.request.order.id, sizeof(o.request.order.id), 0) < 0)
-            o.request.order.id = (uint32_t)pw_local_ns();
+    o.request.change.starts = starts;
+    o.request.change.cause = cause;
+    while (o.request.change.id == 0)
+        if (getrandom(&o.request.change.id, sizeof(o.request.change.id), 0) < 0)
+            o.request.change.id = (uint32_t)pw_local_ns();
     pw_ctl_block_signals(&o.ends);
     pw_inquiry_init(&o.inquiry, dir);
     status = agree(&o);

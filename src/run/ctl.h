@@ -34,6 +34,6 @@ void pw_ctl_explain(const struct pw_inquiry *inquiry, int err);
 
 /* Carries out `ctl start` or `ctl stop`: makes all ranks begin or end recording at the same step.
  * Returns only after their answers, and prints. Returns the exit status. */
-int pw_ctl_order(const char *dir, int starts, enum pw_opened cause);
+int pw_ctl_change(const char *dir, int starts, enum pw_opened cause);
 
 #endif

@@ -69,20 +69,20 @@ static void keep_pace(struct pw_run_watch *w, int64_t now)
 }
 
 /* Carries out the request and adds the result to *live. */
-static void obey(struct pw_run_watch *w, const struct pw_request *request, struct pw_live *live)
+static void apply(struct pw_run_watch *w, const struct pw_request *request, struct pw_live *live)
 {
     int64_t step = atomic_load(&w->segment->control.step);
     switch (request->kind) {
     case PW_REQUEST_PREPARE:
-        live->order = pw_order_prepare(w->segment, &request->order, &step);
+        live->change = pw_change_prepare(w->segment, &request->change, &step);
         break;
     case PW_REQUEST_COMMIT:
-        live->order = pw_order_commit(w->segment, request->order.id, &step);
-        if (request->order.step < 0)
+        live->change = pw_change_commit(w->segment, request->change.id, &step);
+        if (request->change.step < 0)
             pw_drain_signal(w->drain);
         break;
     case PW_REQUEST_WITHDRAW:
-        live->order = pw_order_withdraw(w->segment, request->order.id);
+        live->change = pw_change_withdraw(w->segment, request->change.id);
         break;
     case PW_REQUEST_SNAPSHOT:
     case PW_REQUEST_ORDER:
@@ -93,7 +93,7 @@ static void obey(struct pw_run_watch *w, const struct pw_request *request, struc
     }
     live->step = step;
     live->recording = atomic_load(&w->segment->control.state) != PW_WINDOW_CLOSED;
-    live->ordered = pw_order_outcome(w->segment, live->recording);
+    live->recording_after = pw_change_outcome(w->segment, live->recording);
     live->steps_per_1000s = w->steps_per_1000s;
 }
 
@@ -123,7 +123,7 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
     const uint64_t reported = pw_drain_last_entry(w->drain, least_of(w));
     int err = pw_drain_live(w->drain, &live);
     live.state = process_state((pid_t)live.pid);
-    obey(w, request, &live);
+    apply(w, request, &live);
     if (request->is_hang)
         pw_drain_sync(w->drain); /* the journals are read when the order differs */
     if (request->wants_stacks) {
@@ -234,16 +234,16 @@ static void report(struct pw_run_watch *w)
     w->is_gathering = 0;
 }
 
-/* Sends the order of a signal to all ranks, in a child process, because this one must answer. The
- * child's parent becomes the guard, which waits for all children. */
-static void obey_signal(struct pw_run_watch *w)
+/* Sends the change that a signal asks for to all ranks, in a child process, because this one must
+ * answer. The child's parent becomes the guard, which waits for all children. */
+static void apply_signal(struct pw_run_watch *w)
 {
     int signal = atomic_exchange(w->signalled, 0);
     pid_t pid = signal ? fork() : -1;
     if (pid == 0) {
         if (fork() == 0) {
             dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output belongs to the program */
-            _exit(pw_ctl_order(w->dir, signal == SIGUSR1, PW_OPENED_SIGNAL));
+            _exit(pw_ctl_change(w->dir, signal == SIGUSR1, PW_OPENED_SIGNAL));
         }
         _exit(0);
     }
@@ -254,7 +254,7 @@ static void obey_signal(struct pw_run_watch *w)
 void pw_run_watch_poll(struct pw_run_watch *w)
 {
     int64_t now = pw_local_ns();
-    obey_signal(w);
+    apply_signal(w);
     pw_unrecorded_poll(w->unrecorded);
     if (w->is_gathering && (pw_inquiry_poll(&w->inquiry) == 0 || now > w->gather_until_ns))
         report(w);

@@ -1,6 +1,6 @@
-/* The watch of a collector: answers inquiries about its rank (rank/live/inquiry.h), carries out
- * their orders, and makes an inquiry itself when a call takes too long (--hang-timeout). Polled by
- * the loop of run/collect.c. Tool code: never waits. */
+/* The watch of a collector: answers inquiries about its rank (rank/live/inquiry.h), makes
+ * the changes of recording that they ask for, and makes an inquiry itself when a call takes too
+ * long (--hang-timeout). Polled by the loop of run/collect.c. Tool code: never waits. */
 #ifndef PW_RUN_RUN_WATCH_H
 #define PW_RUN_RUN_WATCH_H
 
@@ -20,7 +20,7 @@ struct pw_run_watch {
     struct pw_drain *drain;
     struct pw_unrecorded_watch *unrecorded; /* NULL: MPI is not recorded */
     pid_t pid;
-    _Atomic int32_t *signalled; /* set to SIGUSR1 or SIGUSR2: an order for all ranks */
+    _Atomic int32_t *signalled; /* set to SIGUSR1 or SIGUSR2: a change for all ranks */
     int64_t hang_ns;            /* 0: no watchdog */
     int64_t next_look_ns;
     uint64_t reported; /* ticks: calls that were entered until then are in a report already */

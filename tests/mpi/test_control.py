@@ -109,7 +109,7 @@ def windows(rank):
 def start_and_stop():
     """Ranks that drift apart start and stop recording at the same steps."""
     with running("--start-paused", program=("drift", "60000")) as job:
-        # Mostly while the one before is still to be obeyed.
+        # Mostly while the one before is still to be applied.
         at = [order(verb)[0] for verb in ("start", "stop", "start", "stop")]
         h.check(None not in at and at == sorted(set(at)), at)
         await_step(at[-1])
@@ -126,7 +126,7 @@ def start_and_stop():
 
 @h.case
 def steps_by_names_of_ranges():
-    """Steps that only NVTX ranges mark count as steps for status and for orders. All ranks record
+    """Steps that only NVTX ranges mark count as steps for status and for changes. All ranks record
     the same ones."""
     with running("--start-paused", program=("1000000", "60000"), name="nvtxsteps") as job:
         h.check(all(r["step"] < 500 for r in status()), "steps are those of inner ranges", status())

@@ -140,7 +140,7 @@ UNPROVOKED = {
         "libprofwrap_probe.so", "the path ", "the merge failed", "cannot continue the interrupted merge",
         "no snapshot of rank", "the HTML template is missing", "rank %d is one of", "%s already holds rank"),
     "a running job": (
-        "another command is asking", "no rank of %s answered", "cannot ask the ranks", "too many earlier orders",
+        "another command is asking", "no rank of %s answered", "cannot ask the ranks", "too many earlier changes",
         "%zu ranks did not answer", "the ranks were always past", "the job in %s belongs", "cannot show the job",
         "cannot write the status", "cannot write the metrics", "cannot write the result",
         "%s; the report cannot be written", "--listen takes",

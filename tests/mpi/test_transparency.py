@@ -124,7 +124,7 @@ def relayed_signals():
 @h.case
 def relayed_deaths():
     """Signals that end the program are passed on. SIGUSR1 and SIGUSR2 are not: if the program does
-    not handle them, they are orders to profwrap (docs/control.md)."""
+    not handle them, they are requests to profwrap (docs/control.md)."""
     for k, number in enumerate((signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)):
         _, status = signalled(h.profwrap("--no-merge", "-o", f"out{k}"), "wait", number)
         h.equal(status, -number, f"status after {number.name}")

@@ -81,7 +81,7 @@ static struct pw_live make(int rank)
         .stopped_ns = 77,
         .recording = 1,
         .steps_per_1000s = 123456,
-        .order = PW_ORDER_LATE,
+        .change = PW_CHANGE_LATE,
         .steps = 5,
         .steps_ns = 50,
         .mpi_ns = 20,
@@ -124,7 +124,7 @@ static void test_json_both_ways(void **state)
     assert_int_equal(back.stopped_ns, 77);
     assert_int_equal(back.recording, 1);
     assert_int_equal(back.steps_per_1000s, 123456);
-    assert_int_equal(back.order, PW_ORDER_LATE);
+    assert_int_equal(back.change, PW_CHANGE_LATE);
     assert_int_equal(back.steps, 5);
     assert_int_equal(back.steps_ns, 50);
     assert_int_equal(back.mpi_ns, 20);

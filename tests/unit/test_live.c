@@ -28,7 +28,7 @@ static void make(void)
             .step = 40 + i,
             .events = 9,
             .recording = 1,
-            .ordered = 0,
+            .recording_after = 0,
             .steps = 40,
             .steps_ns = 1000000007,
             .mpi_ns = 5,

@@ -1,4 +1,5 @@
-/* `profwrap ctl`: shows what the ranks of a running job do, and sends them orders. */
+/* `profwrap ctl`: shows what the ranks of a running job do, and makes them start and stop
+ * recording. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -300,13 +301,13 @@ static int run_status(const char *dir, const struct pw_options *options)
 static int run_start(const char *dir, const struct pw_options *options)
 {
     (void)options;
-    return pw_ctl_order(dir, 1, PW_OPENED_CTL);
+    return pw_ctl_change(dir, 1, PW_OPENED_CTL);
 }
 
 static int run_stop(const char *dir, const struct pw_options *options)
 {
     (void)options;
-    return pw_ctl_order(dir, 0, PW_OPENED_CTL);
+    return pw_ctl_change(dir, 0, PW_OPENED_CTL);
 }
 
 static int run_snapshot(const char *dir, const struct pw_options *options)

@@ -85,8 +85,8 @@ static void commit(struct pw_thread *thread)
 }
 
 /* Writes the record of one collection or of a group. Returns false when the thread has no ring, is
- * inside a call that is recorded (a reduction of the program's own, inside MPI), or has just obeyed
- * an order to pause: then nothing is written or lost. */
+ * inside a call that is recorded (a reduction of the program's own, inside MPI), or has just
+ * applied a change that pauses recording: then nothing is written or lost. */
 static bool write_record(const struct group *of, enum pw_runtime_kind kind, int32_t generation)
 {
     struct pw_thread *thread = &pw_this_thread;

@@ -41,8 +41,8 @@ struct pw_thread *pw_mpi_enter(void)
     if (!thread || !pw_probe_lock(thread))
         return NULL;
     if (pw_recording_is_signalled())
-        pw_recording_obey(thread);
-    if (pw_mpi_gate() < 0) { /* the order has paused recording: do not record this call */
+        pw_recording_apply(thread);
+    if (pw_mpi_gate() < 0) { /* the change has paused recording: do not record this call */
         pw_probe_unlock(thread);
         return NULL;
     }
@@ -186,7 +186,7 @@ struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act)
     if (!thread || !pw_probe_lock(thread))
         return NULL;
     if (pw_recording_is_signalled())
-        pw_recording_obey(thread);
+        pw_recording_apply(thread);
     thread->stack = 0;
     if (op_level < pw_mpi_gate()) { /* recording has been resumed */
         thread->stack = pw_stack_take(thread, (int)pw_gate->stack_depth);

@@ -209,8 +209,8 @@ void pw_mpi_count_after(const struct pw_mpi_call *c, enum pw_mpi_act act, int rc
 /* For a call that is not recorded: true if the wrapper can call the MPI library's function at once.
  * This is so if no work is due, or if the only work is to increment a sequence number and this
  * function could do that. If it returns false, the wrapper must call the slow function. It also
- * returns false while paused if the collector has signalled an order (such as to resume recording),
- * because only the slow function obeys orders. */
+ * returns false while paused if the collector has signalled a change (such as to resume recording),
+ * because only the slow function applies changes. */
 PW_ALWAYS_INLINE bool pw_mpi_passes(const struct pw_mpi_call *c, enum pw_mpi_act act, int gate,
                                     enum pw_mpi_block block)
 {
@@ -234,13 +234,13 @@ void pw_mpi_request_is_quiet(struct pw_mpi_request *request);
 
 /* ---- the slow function ---- */
 
-/* The slow part of pw_mpi_begin(): gives the thread a ring if it has none, obeys an order if one is
- * signalled, and takes the call stack. Returns the thread, or NULL if the call is not recorded: the
- * thread is already in a call, has no ring, or recording is paused now. */
+/* The slow part of pw_mpi_begin(): gives the thread a ring if it has none, applies a change if one
+ * is signalled, and takes the call stack. Returns the thread, or NULL if the call is not recorded:
+ * the thread is already in a call, has no ring, or recording is paused now. */
 struct pw_thread *pw_mpi_enter(void);
 
 /* As pw_mpi_enter(), for an operation that the gate excludes. Returns NULL unless PW_DUE_ALL
- * applies to the call, or an order has just resumed recording. */
+ * applies to the call, or a change has just resumed recording. */
 struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act);
 
 /* Begins a call of operation `op`, whose level is `op_level` and whose class has the effect `act`:

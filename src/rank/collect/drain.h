@@ -74,7 +74,7 @@ uint64_t pw_drain_last_entry(const struct pw_drain *drain, int64_t least_ns);
 /* Empties the rings into the journal, and flushes the journal, so that other hosts can read it. */
 void pw_drain_sync(struct pw_drain *drain);
 
-/* Signals to all threads that there is an order that takes effect at once (rank/live/start_stop.h).
+/* Signals to all threads that there is a change that takes effect at once (rank/live/start_stop.h).
  */
 void pw_drain_signal(struct pw_drain *drain);
 

@@ -20,8 +20,8 @@
 
 enum { PATH = 4200, MAX_ANSWER = 16 << 20 };
 
-/* The text of a request: nonce, wants_stacks, is_hang, kind; then the order's id, starts, cause and
- * step; then wants_steps and steps_after, which collectors of an older version do not read. */
+/* The text of a request: nonce, wants_stacks, is_hang, kind; then the change's id, starts, cause
+ * and step; then wants_steps and steps_after, which collectors of an older version do not read. */
 #define REQUEST_FORMAT "profwrap-request %s %d %d %d %" PRIu32 " %d %d %" PRId64 " %d %" PRId64 "\n"
 #define REQUEST_SCAN \
     "profwrap-request %32[0-9a-f] %d %d %d %" SCNu32 " %d %d %" SCNd64 " %d %" SCNd64 "\n"
@@ -86,12 +86,12 @@ static int read_request(const char *path, struct pw_request *out)
     struct pw_request request = {0};
     int kind, cause;
     if (sscanf(text, REQUEST_SCAN, request.nonce, &request.wants_stacks, &request.is_hang, &kind,
-               &request.order.id, &request.order.starts, &cause, &request.order.step,
+               &request.change.id, &request.change.starts, &cause, &request.change.step,
                &request.wants_steps, &request.steps_after) < 8 ||
         kind < 0 || kind >= PW_REQUEST_KINDS || cause < 0 || cause > PW_OPENED_SIGNAL)
         return -EINVAL;
     request.kind = (enum pw_request_kind)kind;
-    request.order.cause = (enum pw_opened)cause;
+    request.change.cause = (enum pw_opened)cause;
     *out = request;
     return 0;
 }
@@ -119,10 +119,10 @@ static int make_request(const struct pw_inquiry *inquiry, const char *path)
     const struct pw_request *request = &inquiry->request;
     char part[PATH + 40], text[REQUEST_SIZE];
     snprintf(part, sizeof(part), "%s.%s", path, request->nonce);
-    const struct pw_order_wanted *order = &request->order;
+    const struct pw_change_wanted *change = &request->change;
     int n = snprintf(text, sizeof(text), REQUEST_FORMAT, request->nonce, request->wants_stacks,
-                     request->is_hang, (int)request->kind, order->id, order->starts,
-                     (int)order->cause, order->step, request->wants_steps, request->steps_after);
+                     request->is_hang, (int)request->kind, change->id, change->starts,
+                     (int)change->cause, change->step, request->wants_steps, request->steps_after);
     int err = write_new(part, text, (size_t)n);
     if (!err && link(part, path))
         err = -errno;

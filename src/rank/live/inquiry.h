@@ -15,7 +15,7 @@
 
 enum pw_request_kind {
     PW_REQUEST_STATUS,
-    PW_REQUEST_PREPARE, /* an order; see rank/live/start_stop.h */
+    PW_REQUEST_PREPARE, /* a change; see rank/live/start_stop.h */
     PW_REQUEST_COMMIT,
     PW_REQUEST_WITHDRAW,
     PW_REQUEST_SNAPSHOT, /* flush the journals up to the step that the answer names */
@@ -26,7 +26,7 @@ enum pw_request_kind {
 struct pw_request {
     char nonce[PW_NONCE_SIZE];
     enum pw_request_kind kind;
-    struct pw_order_wanted order;
+    struct pw_change_wanted change;
     int wants_stacks;
     int is_hang;         /* from a watchdog, which reports the present hang */
     int wants_steps;     /* the last steps ... */

@@ -197,11 +197,11 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
         (json_int_t)live->stopped_ns);
     bad |= json_object_set_new(object, "python_problem", text(live->python_problem));
     bad |= json_object_set_new(object, "recording", json_boolean(live->recording));
-    bad |= json_object_set_new(object, "recording_ordered", json_boolean(live->ordered));
+    bad |= json_object_set_new(object, "recording_ordered", json_boolean(live->recording_after));
     bad |= json_object_set_new(object, "unrecorded", unrecorded_text(live->unrecorded));
     for (size_t i = 0; i < NPACE; i++)
         bad |= json_object_set_new(object, pace_fields[i].name, known(*pace_of(live, i)));
-    bad |= json_object_set_new(object, "order", json_integer(live->order));
+    bad |= json_object_set_new(object, "order", json_integer(live->change));
     if (nonce) {
         bad |= json_object_set_new(object, "pairs_known", json_boolean(live->pairs_known));
         bad |= json_object_set_new(object, "pairs", pairs_to_json(live));
@@ -532,8 +532,8 @@ int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *o
         .dropped = number(object, "dropped_events", 0, INT64_MAX, &ok),
         .stopped_ns = number(object, "stopped_ns", 0, INT64_MAX, &ok),
         .recording = json_is_true(json_object_get(object, "recording")),
-        .ordered = json_is_true(json_object_get(object, "recording_ordered")),
-        .order = (enum pw_order_state)number(object, "order", 0, PW_ORDER_STATES - 1, &ok),
+        .recording_after = json_is_true(json_object_get(object, "recording_ordered")),
+        .change = (enum pw_change_state)number(object, "order", 0, PW_CHANGE_STATES - 1, &ok),
     };
     for (size_t i = 0; i < NPACE; i++) {
         int64_t value = number(object, pace_fields[i].name, -1, INT64_MAX, &ok);

@@ -172,7 +172,7 @@ static inline int pw_range_end(struct pw_thread *thread, uint32_t key, uint64_t 
  * need not save registers. All other ranges take the functions above: the slow path. */
 
 /* Locks the calling thread's open call for the fast path. Returns NULL when the thread does not
- * record the activity, is in a call, or has an order to obey; also when the clock is not the TSC,
+ * record the activity, is in a call, or has a change to apply; also when the clock is not the TSC,
  * or call stacks are recorded. Unlock with pw_range_unlock(). */
 static inline struct pw_open_call *pw_range_usual_call(uint32_t activity)
 {

@@ -161,25 +161,25 @@ static void change(struct pw_thread *thread, uint64_t now, enum pw_opened cause,
     }
 }
 
-/* Takes the pending orders that are for `step`, for an earlier step or for at once. Returns true if
- * there was one. */
-static bool take_orders(int64_t step, enum pw_opened *cause)
+/* Takes the pending changes that are for `step`, for an earlier step or for at once. Returns true
+ * if there was one. */
+static bool take_changes(int64_t step, enum pw_opened *cause)
 {
     struct pw_control *control = &recording.segment->control;
     /* Sequentially consistent, as is the store of the step before. This thread stores its step and
      * then reads `committed`; the collector stores `committed` and then reads the step. So at least
      * one of the two sees the other's store. */
     const uint32_t committed = atomic_load(&control->committed);
-    uint32_t obeyed = atomic_load(&control->obeyed);
+    uint32_t applied = atomic_load(&control->applied);
     bool has_taken = false;
-    for (; obeyed != committed; obeyed++) {
-        const struct pw_order *order = &control->orders[obeyed % PW_ORDERS];
-        int64_t from = atomic_load(&order->step);
+    for (; applied != committed; applied++) {
+        const struct pw_change *change = &control->changes[applied % PW_CHANGES];
+        int64_t from = atomic_load(&change->step);
         if (from >= 0 && step < from)
             break;
-        recording.from_outside = atomic_load(&order->starts) != 0;
-        *cause = (enum pw_opened)atomic_load(&order->cause);
-        atomic_store(&control->obeyed, obeyed + 1);
+        recording.from_outside = atomic_load(&change->starts) != 0;
+        *cause = (enum pw_opened)atomic_load(&change->cause);
+        atomic_store(&control->applied, applied + 1);
         has_taken = true;
     }
     return has_taken;
@@ -207,7 +207,7 @@ static void mark_step(struct pw_thread *thread, uint64_t now, int64_t step)
     if (step >= 0) {
         atomic_store(&control->step, step);
         atomic_fetch_add(&control->marks, 1);
-        take_orders(step, &cause);
+        take_changes(step, &cause);
     }
     if (recording.is_step_open && decide().state == PW_WINDOW_CLOSED) {
         write_step(thread, now, -1, cancel);
@@ -253,12 +253,12 @@ void pw_recording_switch(struct pw_thread *thread, int starts, enum pw_opened ca
     unlock();
 }
 
-void pw_recording_obey(struct pw_thread *thread)
+void pw_recording_apply(struct pw_thread *thread)
 {
     enum pw_opened cause;
     lock();
     atomic_store_explicit(&thread->call->signalled, 0, memory_order_relaxed);
-    if (take_orders(-1, &cause))
+    if (take_changes(-1, &cause))
         change_here(thread, pw_probe_now(), cause);
     unlock();
 }
@@ -293,20 +293,20 @@ void pw_recording_begin_thread(struct pw_thread *thread, uint64_t now, int first
         show_state();
         unlock();
     }
-    pw_recording_obey(thread);
+    pw_recording_apply(thread);
 }
 
 void pw_recording_init(struct pw_segment_shared *segment)
 {
     struct pw_control *control = &segment->control;
-    uint32_t obeyed = atomic_load(&control->obeyed);
+    uint32_t applied = atomic_load(&control->applied);
     recording.segment = segment;
     recording.level = (int)segment->level;
     recording.is_stopped = control->starts_paused != 0;
-    /* The program image before this one (before exec) may have obeyed orders. */
-    if (obeyed)
+    /* The program image before this one (before exec) may have applied changes. */
+    if (applied)
         recording.from_outside =
-            atomic_load(&control->orders[(obeyed - 1) % PW_ORDERS].starts) != 0;
+            atomic_load(&control->changes[(applied - 1) % PW_CHANGES].starts) != 0;
     recording.place = decide();
     note_turn(0);
     set_gate();

@@ -1,8 +1,8 @@
-/* Decides when the process records, at step marks and orders, and opens or closes the gate
+/* Decides when the process records, at step marks and changes, and opens or closes the gate
  * (probe.h). Called by the in-app halves of collectors. In-app, see probe.h.
  *
  * The first rule that applies decides:
- *   1. After an order from outside (ctl, a signal), the last such order decides.
+ *   1. After a change from outside (ctl, a signal), the last such change decides.
  *   2. After the program stopped recording, or at first with --start-paused, nothing is recorded
  *      until the program starts recording.
  *   3. If a schedule is set, it decides.
@@ -22,8 +22,8 @@ void pw_recording_begin_thread(struct pw_thread *thread, uint64_t now, int first
  * (pw_probe_lock()), as for all functions below that change something. */
 void pw_recording_switch(struct pw_thread *thread, int starts, enum pw_opened cause);
 
-/* Obeys an order that takes effect at once. */
-void pw_recording_obey(struct pw_thread *thread);
+/* Applies a change that takes effect at once. */
+void pw_recording_apply(struct pw_thread *thread);
 
 /* Says that MPI calls can be recorded from now on (`is_up`, after MPI_Init), or no longer (in
  * MPI_Finalize). */
@@ -57,7 +57,7 @@ static inline bool pw_recording_was_open(const struct pw_recording_turns *turns,
 /* The level at which MPI calls are recorded while recording is on. */
 int pw_recording_level(void);
 
-/* Whether the calling thread has an order to obey, or has no ring. */
+/* Whether the calling thread has a change to apply, or has no ring. */
 static inline int pw_recording_is_signalled(void)
 {
     const struct pw_thread *thread = &pw_this_thread;
@@ -69,8 +69,8 @@ static inline bool pw_recording_is_paused(void)
     return atomic_load_explicit(&pw_gate->paused, memory_order_relaxed) != 0;
 }
 
-/* Returns the calling thread if recording is paused, the thread has a ring, and it has no order to
- * obey; else NULL. For a thread that is not NULL, the caller does only the work that is needed
+/* Returns the calling thread if recording is paused, the thread has a ring, and it has no change to
+ * apply; else NULL. For a thread that is not NULL, the caller does only the work that is needed
  * during a pause. */
 static inline struct pw_thread *pw_recording_paused_thread(void)
 {
@@ -82,15 +82,15 @@ static inline struct pw_thread *pw_recording_paused_thread(void)
                                                                                          : NULL;
 }
 
-/* Locks the probe for the thread and obeys a pending order. Returns the thread; NULL when `thread`
- * is NULL or the lock failed. If recording is paused, the caller writes no records and updates only
- * the state that is needed when recording continues. Unlock with pw_probe_unlock(). */
+/* Locks the probe for the thread and applies a pending change. Returns the thread; NULL when
+ * `thread` is NULL or the lock failed. If recording is paused, the caller writes no records and
+ * updates only the state that is needed when recording continues. Unlock with pw_probe_unlock(). */
 static inline struct pw_thread *pw_recording_hold(struct pw_thread *thread)
 {
     if (!thread || !pw_probe_lock(thread))
         return NULL;
     if (__builtin_expect(pw_recording_is_signalled(), 0))
-        pw_recording_obey(thread);
+        pw_recording_apply(thread);
     return thread;
 }
 

@@ -76,7 +76,7 @@ struct pw_open_call {
     _Atomic uint64_t handle; /* of the communicator, window or file, as the application has it */
     _Atomic int32_t tag;
     _Atomic uint32_t awaited;   /* of a completion call: the operation; 0: several or unknown */
-    _Atomic uint32_t signalled; /* 1: the thread must obey orders now. Set by the collector */
+    _Atomic uint32_t signalled; /* 1: the thread must apply changes now. Set by the collector */
     _Atomic uint32_t signature; /* of a blocking collective (core/callorder.h); of MPI_Sendrecv: the
                                  * rank that it sends to */
 };
@@ -125,17 +125,17 @@ struct pw_request_places {
     _Atomic uint32_t handle_at, next_at, state_at; /* offsets in an entry */
 };
 
-/* An order to begin or end recording, from outside the program. When `step` is -1, the program
- * obeys it at once. Otherwise the program obeys it at the first mark of a step >= `step` that comes
- * after the commit of the order. */
-struct pw_order {
-    _Atomic uint32_t id;     /* written last; 0: no order */
+/* A change to begin or end recording, from outside the program. When `step` is -1, the program
+ * applies it at once. Otherwise the program applies it at the first mark of a step >= `step` that
+ * comes after the commit of the change. */
+struct pw_change {
+    _Atomic uint32_t id;     /* written last; 0: no change */
     _Atomic uint32_t starts; /* 1: begin recording, 0: end it */
     _Atomic uint32_t cause;  /* enum pw_opened */
     _Atomic int64_t step;
 };
 
-enum { PW_ORDERS = 8 };
+enum { PW_CHANGES = 8 };
 
 /* Decides when the program records, and shows whether it does. */
 struct pw_control {
@@ -144,12 +144,12 @@ struct pw_control {
     _Atomic uint32_t state; /* enum pw_window_state, written by the program */
     _Atomic int64_t step;   /* the step that the program marked last; -1: none */
     _Atomic uint64_t marks; /* number of steps that the program marked */
-    /* How many orders have been committed, and how many obeyed, since the start. Order n, counted
-     * from 0, is orders[n % PW_ORDERS]. Orders are obeyed in the order of their numbers. The order
-     * with the number `committed` is only prepared: the program ignores it, and the collector can
-     * withdraw it. */
-    _Atomic uint32_t committed, obeyed;
-    struct pw_order orders[PW_ORDERS];
+    /* How many changes have been committed, and how many applied, since the start. Change n,
+     * counted from 0, is changes[n % PW_CHANGES]. Changes are applied in the order of their
+     * numbers. The change with the number `committed` is only prepared: the program ignores it, and
+     * the collector can withdraw it. */
+    _Atomic uint32_t committed, applied;
+    struct pw_change changes[PW_CHANGES];
 };
 
 /* A range that has begun and not ended. Its words are in the order of the record that it becomes
