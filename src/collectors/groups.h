@@ -1,11 +1,11 @@
 /* Groups of ranks whose records the probe writes when a group is first used: process groups on Gloo
  * (torch/torch_tool.c) and MindSpore's groups (mindspore/mccl_tool.c). Writes their rows of /comms
- * and /comm_members. Tool code, used by these two collectors only; a table belongs to one of them.
+ * and /comm_members. Tool code, used by these two modules only; a table belongs to one of them.
  */
 #ifndef PW_COLLECTORS_GROUPS_H
 #define PW_COLLECTORS_GROUPS_H
 
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 
 struct pw_group_entry {
     struct pw_row_comms row;

@@ -8,7 +8,7 @@
 
 /* The words of `--activities` that are recorded by default. A row is the word, a remark for --help,
  * and the bit (rank/ring/record.h). run/activities.c has the other words that --activities takes:
- * the names of the collectors. */
+ * the names of the modules. */
 
 #define PW_ACTIVITIES(FIRST, NEXT)                               \
     FIRST(mpi, "", PW_ACTIVITY_MPI)                              \

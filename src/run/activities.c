@@ -5,25 +5,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 #include "core/choices.h"
 #include "rank/ring/record.h"
 
-const struct pw_collector *pw_cli_collectors(void)
+const struct pw_module *pw_cli_modules(void)
 {
-    static struct pw_collector table[13]; /* the last row is empty */
-    table[0] = pw_collector_mpi;
-    table[1] = pw_collector_annotations;
-    table[2] = pw_collector_nvtx; /* after annotations, whose steps have priority */
-    table[3] = pw_collector_sys;
-    table[4] = pw_collector_host;
-    table[5] = pw_collector_gpu;
-    table[6] = pw_collector_nccl; /* after gpu, whose kernels time its operations */
-    table[7] = pw_collector_torch;
-    table[8] = pw_collector_mindspore;
-    table[9] = pw_collector_null;
-    table[10] = pw_collector_workers;
-    table[11] = pw_collector_network;
+    static struct pw_module table[13]; /* the last row is empty */
+    table[0] = pw_module_mpi;
+    table[1] = pw_module_annotations;
+    table[2] = pw_module_nvtx; /* after annotations, whose steps have priority */
+    table[3] = pw_module_sys;
+    table[4] = pw_module_host;
+    table[5] = pw_module_gpu;
+    table[6] = pw_module_nccl; /* after gpu, whose kernels time its operations */
+    table[7] = pw_module_torch;
+    table[8] = pw_module_mindspore;
+    table[9] = pw_module_null;
+    table[10] = pw_module_workers;
+    table[11] = pw_module_network;
     return table;
 }
 
@@ -32,7 +32,7 @@ static bool is_named(const char *name, const char *word, size_t length)
     return strlen(name) == length && strncmp(name, word, length) == 0;
 }
 
-/* Returns the bits of an activity's word or a collector's name; 0: unknown name. */
+/* Returns the bits of an activity's word or a module's name; 0: unknown name. */
 static uint32_t bits_of(const char *word, size_t length)
 {
     static const struct {
@@ -44,10 +44,10 @@ static uint32_t bits_of(const char *word, size_t length)
 #undef WORD
             {"note", PW_ACTIVITY_ANNOTATIONS}, /* the former name of annotations */
     };
-    const struct pw_collector *collectors = pw_cli_collectors();
+    const struct pw_module *modules = pw_cli_modules();
     uint32_t bits = 0;
-    for (int i = 0; collectors[i].name; i++)
-        bits |= is_named(collectors[i].name, word, length) ? collectors[i].activity : 0;
+    for (int i = 0; modules[i].name; i++)
+        bits |= is_named(modules[i].name, word, length) ? modules[i].activity : 0;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         bits |= is_named(words[i].name, word, length) ? words[i].bits : 0;
     return bits;

@@ -4,10 +4,10 @@
 #ifndef PW_RUN_ACTIVITIES_H
 #define PW_RUN_ACTIVITIES_H
 
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 
 /* Returns the table; its last row has the name NULL. */
-const struct pw_collector *pw_cli_collectors(void);
+const struct pw_module *pw_cli_modules(void);
 
 /* Returns the PW_ACTIVITY_* bits of a list as in --activities; 0 with a sentence in `problem` when
  * the list is invalid. */

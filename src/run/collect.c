@@ -251,13 +251,13 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
     const struct pw_intake_setup setup = {head->activities, head->stack_depth,
                                           (enum pw_tick_source)head->tick_source, head->test_clock,
                                           c->segment};
-    c->intake = pw_intake_create(&setup, c->file, pw_cli_collectors());
+    c->intake = pw_intake_create(&setup, c->file, pw_cli_modules());
     c->drain = c->intake
                    ? pw_drain_create(c->run->lifeline->segment, c->segment, c->journal, c->intake)
                    : NULL;
     if (!c->drain)
         return -ENOMEM;
-    pw_drain_use_salvage(c->drain, pw_cli_collectors());
+    pw_drain_use_salvage(c->drain, pw_cli_modules());
     pw_drain_limit(c->drain, c->file, pw_option_size(&c->run->options, PW_OPT_MAX_FILE_SIZE));
     return 0;
 }
@@ -538,12 +538,12 @@ static int take_up(struct collector *c, int *has_end)
                                              .test_clock = run->clocks.test};
     atomic_store(&c->segment->tool_pid, getpid());
     c->file = pw_rankfile_create_on_journal(c->journal);
-    c->intake = c->file ? pw_intake_create(&sampling, c->file, pw_cli_collectors()) : NULL;
+    c->intake = c->file ? pw_intake_create(&sampling, c->file, pw_cli_modules()) : NULL;
     c->drain =
         c->intake ? pw_drain_create(run->lifeline->segment, c->segment, c->journal, NULL) : NULL;
     if (!c->drain)
         return -ENOMEM;
-    pw_drain_use_salvage(c->drain, pw_cli_collectors());
+    pw_drain_use_salvage(c->drain, pw_cli_modules());
     pw_drain_limit(c->drain, NULL, pw_option_size(&run->options, PW_OPT_MAX_FILE_SIZE));
     return 0;
 }

@@ -194,11 +194,11 @@ int pw_run_goes_on_after(const struct pw_run *run, int err)
 int pw_run_recover(const struct pw_run *run)
 {
     enum { LOOK_US = 20000, MOST_LOOKS = 500 };
-    int err = pw_recover_rank(run->dir, run->id.rank, pw_cli_collectors());
+    int err = pw_recover_rank(run->dir, run->id.rank, pw_cli_modules());
     /* `profwrap recover` may be working on the journal. */
     for (int look = 0; err == -EBUSY && look < MOST_LOOKS; look++) {
         usleep(LOOK_US);
-        err = pw_recover_rank(run->dir, run->id.rank, pw_cli_collectors());
+        err = pw_recover_rank(run->dir, run->id.rank, pw_cli_modules());
     }
     if (err && err != -ENOENT)
         return err;

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collectors/collectors.h"
 #include "collectors/cuda/cuda_convert.h"
+#include "collectors/modules.h"
 #include "core/h5/h5types.h"
 #include "rank/collect/intake.h"
 #include "rank/file/rankfile.h"
@@ -86,8 +86,8 @@ int main(void)
     static struct pw_cupti_kernel kernels[BATCH / 2];
     static struct pw_cupti_api calls[BATCH / 2];
     static struct pw_record records[BATCH];
-    static const struct pw_collector collectors[2] = {0};
-    struct pw_collector table[2] = {pw_collector_gpu, collectors[0]};
+    static const struct pw_module modules[2] = {0};
+    struct pw_module table[2] = {pw_module_gpu, modules[0]};
     const struct pw_identity id = {.size = 1, .job = "job", .hostname = "host"};
     const struct pw_intake_setup setup = {.activities = PW_ACTIVITY_CUDA,
                                           .tick_source = PW_TICK_RAW};

@@ -46,7 +46,7 @@ void look(const char *journal, int64_t cut_step)
     const struct pw_replay_job job = {
         .journal = journal, .dir = fuzz_path(dir, "snapshot"), .cut_step = cut_step};
     fuzz_begin();
-    int err = pw_replay_journal(&job, pw_cli_collectors());
+    int err = pw_replay_journal(&job, pw_cli_modules());
     fuzz_end();
     if (err > 0 || check_files(dir) != (err == 0)) {
         fprintf(stderr, "fuzz: a replay answered %d\n", err);

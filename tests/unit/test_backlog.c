@@ -1,6 +1,6 @@
 /* Records that wait for the intake. A program that records many times faster than the intake
  * processes gets room in its ring meanwhile, and the intake gets the same records in the same
- * order. The intake's collector plays the program: for each record that it gets, it writes some. */
+ * order. The intake's module plays the program: for each record that it gets, it writes some. */
 #include "unit.h"
 
 #include <signal.h>
@@ -55,7 +55,7 @@ static void play_record(void *state, const struct pw_record *record, const struc
     program_writes(FASTER);
 }
 
-static const struct pw_collector collectors[] = {
+static const struct pw_module modules[] = {
     {.name = "play",
      .activity = PW_ACTIVITY_ANNOTATIONS,
      .first_type = PW_REC_RANGE,
@@ -68,7 +68,7 @@ static const struct pw_collector collectors[] = {
 static int setup(void **state)
 {
     memset(&play, 0, sizeof(play));
-    int err = bench_create_of(state, collectors, PW_ACTIVITY_ANNOTATIONS, RING);
+    int err = bench_create_of(state, modules, PW_ACTIVITY_ANNOTATIONS, RING);
     play.bench = *state;
     return err;
 }

@@ -65,7 +65,7 @@ static void never(void *state, const struct pw_record *record, const struct pw_o
     fail_msg("a collector that was not asked for got a record");
 }
 
-static const struct pw_collector fakes[] = {
+static const struct pw_module fakes[] = {
     {.name = "off",
      .activity = PW_ACTIVITY_MPI,
      .first_type = PW_REC_COMM,

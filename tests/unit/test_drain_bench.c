@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-int bench_create(void **state, const struct pw_collector *collectors, uint32_t activities)
+int bench_create(void **state, const struct pw_module *modules, uint32_t activities)
 {
-    return bench_create_of(state, collectors, activities, 1024);
+    return bench_create_of(state, modules, activities, 1024);
 }
 
-int bench_create_of(void **state, const struct pw_collector *collectors, uint32_t activities,
+int bench_create_of(void **state, const struct pw_module *modules, uint32_t activities,
                     uint64_t records)
 {
     struct bench *b = calloc(1, sizeof(*b));
@@ -39,7 +39,7 @@ int bench_create_of(void **state, const struct pw_collector *collectors, uint32_
     if (pw_journal_create(b->dir, &head, &b->journal))
         return -1;
     pw_rankfile_use_journal(b->file, b->journal);
-    b->intake = pw_intake_create(&setup, b->file, collectors);
+    b->intake = pw_intake_create(&setup, b->file, modules);
     if (!b->intake)
         return -1;
     b->drain = pw_drain_create(b->name, b->segment, b->journal, b->intake);
@@ -98,12 +98,12 @@ static void kernels_record(void *state, const struct pw_record *record,
     pw_rankfile_append(state, PW_TABLE_kernel, &bench_kernel[record->mark.value]);
 }
 
-const struct pw_collector bench_kernels = {.name = "kernels",
-                                           .activity = PW_ACTIVITY_NULL,
-                                           .first_type = PW_REC_MARK,
-                                           .last_type = PW_REC_MARK,
-                                           .create = kernels_create,
-                                           .record = kernels_record};
+const struct pw_module bench_kernels = {.name = "kernels",
+                                        .activity = PW_ACTIVITY_NULL,
+                                        .first_type = PW_REC_MARK,
+                                        .last_type = PW_REC_MARK,
+                                        .create = kernels_create,
+                                        .record = kernels_record};
 
 hid_t bench_close(struct bench *b)
 {

@@ -24,10 +24,10 @@ struct bench {
 };
 
 /* For set-ups: *state becomes the bench. */
-int bench_create(void **state, const struct pw_collector *collectors, uint32_t activities);
+int bench_create(void **state, const struct pw_module *modules, uint32_t activities);
 
 /* The same with rings of so many records. */
-int bench_create_of(void **state, const struct pw_collector *collectors, uint32_t activities,
+int bench_create_of(void **state, const struct pw_module *modules, uint32_t activities,
                     uint64_t records);
 
 /* Tear-down; ON_BENCH(test) is a test of a file that has its own setup(). */
@@ -46,10 +46,10 @@ void bench_name(struct bench *bench, uint32_t id, const char *text);
 /* A record of this type in which all else is random: numbers of every length. */
 struct pw_record bench_hostile(uint64_t *seed, int type);
 
-/* Stands for the collector of kernels (PW_ACTIVITY_NULL): a record PW_REC_MARK of value i becomes
+/* Stands for the module of kernels (PW_ACTIVITY_NULL): a record PW_REC_MARK of value i becomes
  * the row bench_kernel[i]. */
 extern struct pw_row_kernel bench_kernel[64];
-extern const struct pw_collector bench_kernels;
+extern const struct pw_module bench_kernels;
 
 /* Finishes and destroys drain and intake, closes the file and opens it for reading; the bench
  * closes it. */

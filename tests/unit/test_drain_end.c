@@ -27,7 +27,7 @@ static void *create(struct pw_rankfile *file)
     return &taken;
 }
 
-static const struct pw_collector counter[] = {
+static const struct pw_module counter[] = {
     {.name = "counter",
      .activity = PW_ACTIVITY_ANNOTATIONS,
      .first_type = PW_REC_RANGE,

@@ -1,11 +1,11 @@
-/* Calls that are open: shown in a ring by hand, read by the drain and explained by collector mpi,
+/* Calls that are open: shown in a ring by hand, read by the drain and explained by module mpi,
  * as rows of the file and while the program runs. */
 #include "unit.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 #include "collectors/mpi/mpi_requeststate.h"
 #include "core/ops.h"
 #include "test_drain_bench.h"
@@ -14,8 +14,8 @@ enum { HANDLE = 0x7000, OTHER = 0x8000 };
 
 static int setup(void **state)
 {
-    static struct pw_collector table[2];
-    table[0] = pw_collector_mpi;
+    static struct pw_module table[2];
+    table[0] = pw_module_mpi;
     int err = bench_create(state, table, PW_ACTIVITY_MPI);
     struct bench *b = *state;
     for (int i = 0; i < 2 && !err; i++)

@@ -19,13 +19,13 @@ enum { RING = 4096, LARGE = 32768 };
 
 static int setup(void **state)
 {
-    static const struct pw_collector none[] = {{.name = NULL}};
+    static const struct pw_module none[] = {{.name = NULL}};
     return bench_create_of(state, none, PW_ACTIVITY_ANNOTATIONS, RING);
 }
 
 static int setup_large(void **state)
 {
-    static const struct pw_collector none[] = {{.name = NULL}};
+    static const struct pw_module none[] = {{.name = NULL}};
     return bench_create_of(state, none, PW_ACTIVITY_ANNOTATIONS, LARGE);
 }
 

@@ -1,16 +1,16 @@
-/* The tool half of collector mindspore: groups, operations, and records that cannot be. */
+/* The tool half of module mindspore: groups, operations, and records that cannot be. */
 #include "unit.h"
 
 #include <stdlib.h>
 
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 #include "core/ops.h"
 #include "test_drain_bench.h"
 
 static int setup(void **state)
 {
-    static struct pw_collector table[2];
-    table[0] = pw_collector_mindspore;
+    static struct pw_module table[2];
+    table[0] = pw_module_mindspore;
     return bench_create(state, table, PW_ACTIVITY_MINDSPORE);
 }
 

@@ -1,17 +1,17 @@
-/* The tool halves of the collectors mpi and note: from records to rows. */
+/* The tool halves of the modules mpi and annotations: from records to rows. */
 #include "unit.h"
 
 #include <stdlib.h>
 
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 #include "core/ops.h"
 #include "test_drain_bench.h"
 
 static int setup(void **state)
 {
-    static struct pw_collector table[3];
-    table[0] = pw_collector_mpi;
-    table[1] = pw_collector_annotations;
+    static struct pw_module table[3];
+    table[0] = pw_module_mpi;
+    table[1] = pw_module_annotations;
     return bench_create(state, table, PW_ACTIVITY_MPI | PW_ACTIVITY_ANNOTATIONS);
 }
 

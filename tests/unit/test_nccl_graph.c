@@ -1,10 +1,10 @@
-/* The tool half of collector nccl: operations in replays of CUDA graphs. */
+/* The tool half of module nccl: operations in replays of CUDA graphs. */
 #include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 #include "core/ops.h"
 #include "core/schedule.h"
 #include "test_drain_bench.h"
@@ -29,16 +29,16 @@ static void ignore(void *state, const struct pw_record *record, const struct pw_
 
 static int setup(void **state)
 {
-    static struct pw_collector table[4];
+    static struct pw_module table[4];
     nkernels = 0;
     table[0] = bench_kernels;
-    table[1] = pw_collector_nccl;
-    table[2] = (struct pw_collector){.name = "gpu",
-                                     .activity = PW_ACTIVITY_NULL,
-                                     .first_type = PW_REC_GPU_GAP,
-                                     .last_type = PW_REC_GPU_GAP,
-                                     .create = bench_kernels.create,
-                                     .record = ignore};
+    table[1] = pw_module_nccl;
+    table[2] = (struct pw_module){.name = "gpu",
+                                  .activity = PW_ACTIVITY_NULL,
+                                  .first_type = PW_REC_GPU_GAP,
+                                  .last_type = PW_REC_GPU_GAP,
+                                  .create = bench_kernels.create,
+                                  .record = ignore};
     int err = bench_create(state, table, PW_ACTIVITY_NULL | PW_ACTIVITY_NCCL);
     if (err)
         return err;

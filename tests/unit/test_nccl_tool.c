@@ -1,21 +1,21 @@
-/* The tool half of collector nccl: which kernel is whose, and what the rows say when none is known.
+/* The tool half of module nccl: which kernel is whose, and what the rows say when none is known.
  */
 #include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 #include "core/ops.h"
 #include "test_drain_bench.h"
 
 static int setup(void **state)
 {
-    static struct pw_collector table[4];
+    static struct pw_module table[4];
     memset(bench_kernel, 0, sizeof(bench_kernel));
     table[0] = bench_kernels;
-    table[1] = pw_collector_nccl;
-    table[2] = pw_collector_nvtx;
+    table[1] = pw_module_nccl;
+    table[2] = pw_module_nvtx;
     return bench_create(state, table, PW_ACTIVITY_NULL | PW_ACTIVITY_NCCL | PW_ACTIVITY_NVTX);
 }
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
 
@@ -27,11 +27,10 @@ static void put(void **state, const char *name, const char *text)
     unit_write(unit_path(path, state, name), text, size, 0600);
 }
 
-/* Two samples by `collector` under the directory as root, and a third after `change`, `apart` ns
+/* Two samples by `module` under the directory as root, and a third after `change`, `apart` ns
  * from one to the next; the rows of `table`. */
-static void *sample_apart(void **state, const struct pw_collector *collector,
-                          enum pw_table_id table, void (*change)(void **state), int64_t apart,
-                          size_t *count)
+static void *sample_apart(void **state, const struct pw_module *module, enum pw_table_id table,
+                          void (*change)(void **state), int64_t apart, size_t *count)
 {
     const struct pw_identity id = {.size = 1, .job = "job", .hostname = "host"};
     const struct pw_rankfile_end end = {.complete = 1, .pid = 1};
@@ -40,15 +39,15 @@ static void *sample_apart(void **state, const struct pw_collector *collector,
     pw_h5_quiet();
     setenv("PROFWRAP_FSROOT", *state, 1);
     assert_int_equal(pw_rankfile_create(*state, &id, "prog", 1, &file), 0);
-    void *collected = collector->create(file);
+    void *collected = module->create(file);
     assert_non_null(collected);
-    collector->sample(collected, PID, apart);
-    collector->sample(collected, PID, 2 * apart);
+    module->sample(collected, PID, apart);
+    module->sample(collected, PID, 2 * apart);
     if (change) {
         change(state);
-        collector->sample(collected, PID, 3 * apart);
+        module->sample(collected, PID, 3 * apart);
     }
-    collector->destroy(collected);
+    module->destroy(collected);
     assert_int_equal(pw_rankfile_close(file, &end), 0);
     unsetenv("PROFWRAP_FSROOT");
 
@@ -60,18 +59,18 @@ static void *sample_apart(void **state, const struct pw_collector *collector,
     return rows;
 }
 
-static void *sample_changing(void **state, const struct pw_collector *collector,
-                             enum pw_table_id table, void (*change)(void **state))
+static void *sample_changing(void **state, const struct pw_module *module, enum pw_table_id table,
+                             void (*change)(void **state))
 {
     size_t count;
-    void *rows = sample_apart(state, collector, table, change, 1000, &count);
+    void *rows = sample_apart(state, module, table, change, 1000, &count);
     assert_int_equal(count, change ? 3 : 2);
     return rows;
 }
 
-static void *sample(void **state, const struct pw_collector *collector, enum pw_table_id table)
+static void *sample(void **state, const struct pw_module *module, enum pw_table_id table)
 {
-    return sample_changing(state, collector, table, NULL);
+    return sample_changing(state, module, table, NULL);
 }
 
 /* Two workers of a server that the program forked; in the third sample one has ended. */
@@ -124,7 +123,7 @@ static void test_workers(void **state)
     put_worker(state, 81, 40, 4, 3000);
     put_worker(state, 82, 50, 5, 2000);
     struct pw_row_workers *rows =
-        sample_changing(state, &pw_collector_workers, PW_TABLE_workers, end_worker);
+        sample_changing(state, &pw_module_workers, PW_TABLE_workers, end_worker);
     assert_int_equal(rows[1].processes, 3);
     assert_int_equal(rows[1].cpu_user_ns, 91 * tick);
     assert_int_equal(rows[1].cpu_sys_ns, 6 * tick);
@@ -171,7 +170,7 @@ static void test_host(void **state)
     put(state, "proc/77/cgroup", "0::/job\n");
     put(state, "sys/fs/cgroup/job/cpu.stat", "usage_usec 9\nthrottled_usec 1234\n");
     struct pw_row_host *rows =
-        sample_changing(state, &pw_collector_host, PW_TABLE_host, throttle_more);
+        sample_changing(state, &pw_module_host, PW_TABLE_host, throttle_more);
     assert_int_equal(rows[1].busy_ns, (10 + 20 + 30 + 6 + 7) * tick);
     assert_int_equal(rows[1].idle_ns, (400 + 5) * tick);
     assert_int_equal(rows[1].steal_ns, 8 * tick);
@@ -194,7 +193,7 @@ static void test_quota_above(void **state)
     put(state, "sys/fs/cgroup/cpu/job/step/cpu.stat", "nr_throttled 0\nthrottled_time 0\n");
     put(state, "sys/fs/cgroup/cpu/job/cpu.stat", "nr_throttled 3\nthrottled_time 777\n");
     struct pw_row_host *rows =
-        sample_changing(state, &pw_collector_host, PW_TABLE_host, throttle_above);
+        sample_changing(state, &pw_module_host, PW_TABLE_host, throttle_above);
     assert_throttled(rows, 223);
     assert_int_equal(rows[0].busy_ns, -1); /* no line "cpu" */
     free(rows);
@@ -214,14 +213,14 @@ static void test_process_that_is_moved(void **state)
     make_dirs(state, (const char *const[]){"sys/fs/cgroup/job/slow", NULL});
     put(state, "proc/77/cgroup", "0::/job\n");
     put(state, "sys/fs/cgroup/job/cpu.stat", "throttled_usec 1\n");
-    struct pw_row_host *rows = sample_changing(state, &pw_collector_host, PW_TABLE_host, move);
+    struct pw_row_host *rows = sample_changing(state, &pw_module_host, PW_TABLE_host, move);
     assert_throttled(rows, 0);
     free(rows);
 }
 
 static void test_host_that_says_nothing(void **state)
 {
-    struct pw_row_host *rows = sample(state, &pw_collector_host, PW_TABLE_host);
+    struct pw_row_host *rows = sample(state, &pw_module_host, PW_TABLE_host);
     assert_int_equal(rows[0].busy_ns, -1);
     assert_int_equal(rows[0].throttled_ns, -1);
     free(rows);
@@ -242,7 +241,7 @@ static void test_process(void **state)
     put(state, "proc/77/io", "rchar: 21\nwchar: 22\nsyscr: 1\n");
     put(state, "proc/77/task/77/stat", "77 (a ) b) R 1 2 3 4 5 6 10 0 9 0 14 15 0 0 20 0\n");
     put(state, "proc/77/task/77/io", "rchar: 20\nwchar: 7\nsyscr: 1\n");
-    struct pw_row_process *rows = sample(state, &pw_collector_sys, PW_TABLE_process);
+    struct pw_row_process *rows = sample(state, &pw_module_sys, PW_TABLE_process);
     assert_int_equal(rows[1].minor_faults, 11);
     assert_int_equal(rows[1].major_faults, 12);
     assert_int_equal(rows[1].cpu_user_ns, 14 * tick);
@@ -279,7 +278,7 @@ static void test_cpus(void **state)
     put(state, "proc/stat",
         "cpu  9 0 0 0 0 0 0 0\ncpu0 9 0 0 0 0 0 0 0\ncpu1 9 9 9 9 9 9 9 9\n"
         "cpu2 1 2 3 400 5 6 7 8 0 0\nintr 1\n");
-    struct pw_row_cpus *rows = sample_changing(state, &pw_collector_host, PW_TABLE_cpus, bind);
+    struct pw_row_cpus *rows = sample_changing(state, &pw_module_host, PW_TABLE_cpus, bind);
     assert_int_equal(rows[1].allowed, 2); /* online are only 0 to 2 */
     assert_int_equal(rows[1].lowest, 0);
     assert_int_equal(rows[1].highest, 2);
@@ -305,7 +304,7 @@ static void test_busy_cpu(void **state)
     put(state, "proc/77/status", "Name:\tx\nCpus_allowed_list:\t2\n");
     put(state, "proc/stat",
         "cpu  9 0 0 0 0 0 0 0\ncpu0 9 0 0 0 0 0 0 0\ncpu2 1 2 3 400 5 6 7 8 0 0\nintr 1\n");
-    struct pw_row_cpus *rows = sample_changing(state, &pw_collector_host, PW_TABLE_cpus, work_more);
+    struct pw_row_cpus *rows = sample_changing(state, &pw_module_host, PW_TABLE_cpus, work_more);
     assert_int_equal(rows[1].busy_ns, 0);
     assert_int_equal(rows[2].busy_ns, 4 * tick); /* 3 of user, 1 of softirq time */
     free(rows);
@@ -370,7 +369,7 @@ static void test_network_cards(void **state)
     put(state, PORT "port_xmit_data", "50\n");
     put(state, PORT "port_rcv_packets", "7\n");
     struct pw_row_netcard *rows =
-        sample_apart(state, &pw_collector_network, PW_TABLE_netcard, move_data, 1000000000, &n);
+        sample_apart(state, &pw_module_network, PW_TABLE_netcard, move_data, 1000000000, &n);
     assert_int_equal(n, 4);
     assert_card(&rows[0], "eth0", 1000, 500);
     assert_card(&rows[1], "mlx5_0/1", 400, 200);
@@ -403,7 +402,7 @@ static void test_cards_without_devices_and_slow_ports(void **state)
     put(state, PORT "port_rcv_data", "100\n");
     put(state, PORT "port_xmit_data", "50\n");
     struct pw_row_netcard *rows =
-        sample_apart(state, &pw_collector_network, PW_TABLE_netcard, move_more, 1000, &n);
+        sample_apart(state, &pw_module_network, PW_TABLE_netcard, move_more, 1000, &n);
     assert_int_equal(n, 3);
     assert_card(&rows[0], "veth1", 10, 0);
     assert_card(&rows[1], "mlx5_0/1", 400, 200);

@@ -1,11 +1,11 @@
-/* The tool half of collector torch: operations of process groups from records of several threads.
+/* The tool half of module torch: operations of process groups from records of several threads.
  */
 #include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 #include "core/ops.h"
 #include "test_drain_bench.h"
 
@@ -13,8 +13,8 @@ enum { ASKS, RUNS }; /* rings: of the program's thread, and of the group's */
 
 static int setup(void **state)
 {
-    static struct pw_collector table[2];
-    table[0] = pw_collector_torch;
+    static struct pw_module table[2];
+    table[0] = pw_module_torch;
     return bench_create(state, table, PW_ACTIVITY_TORCH);
 }
 

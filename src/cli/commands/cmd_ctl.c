@@ -116,7 +116,7 @@ static int take_rank(const char *dir, const char *to, int rank, int64_t cut_step
     char journal[PATH_MAX + 32];
     snprintf(journal, sizeof(journal), "%s/rank-%05d.journal", dir, rank);
     const struct pw_replay_job job = {.journal = journal, .dir = to, .cut_step = cut_step};
-    int err = pw_replay_journal(&job, pw_cli_collectors());
+    int err = pw_replay_journal(&job, pw_cli_modules());
     if (err == -ENOENT)
         err = take_finished(dir, to, rank);
     if (err)

@@ -55,7 +55,7 @@ int pw_cli_recover_all(const char *dir, uint64_t clock_domain, struct pw_recover
         int rank = rank_of(entry->d_name, ".journal");
         if (rank < 0 || (clock_domain && !pw_recover_is_of(dir, rank, clock_domain)))
             continue;
-        int err = pw_recover_rank(dir, rank, pw_cli_collectors());
+        int err = pw_recover_rank(dir, rank, pw_cli_modules());
         if (err == -ENOENT)
             continue; /* its collector has just finished it */
         out->recovered += err == 0;

@@ -1,12 +1,12 @@
-/* Collector annotations, tool half: turns the records of profwrap.h's functions into rows of /steps
+/* Module annotations, tool half: turns the records of profwrap.h's functions into rows of /steps
  * and /events/range. Records are not trusted. */
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 
 enum { HOST = -1, MOST_DEVICES = 64, MOST_COSTS = 8 };
 
@@ -199,7 +199,7 @@ static void finish(void *state, int64_t end_ns)
     state_costs(s);
 }
 
-const struct pw_collector pw_collector_annotations = {
-    PW_COLLECTOR_RECORDS("annotations", PW_ACTIVITY_ANNOTATIONS, PW_REC_RANGE, PW_REC_METADATA),
-    PW_COLLECTOR_FUNCTIONS(create, record, finish, free),
+const struct pw_module pw_module_annotations = {
+    PW_MODULE_RECORDS("annotations", PW_ACTIVITY_ANNOTATIONS, PW_REC_RANGE, PW_REC_METADATA),
+    PW_MODULE_FUNCTIONS(create, record, finish, free),
 };

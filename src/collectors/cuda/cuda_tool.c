@@ -16,7 +16,7 @@
 #include "collectors/gpu/gpu_vendor.h"
 #include "core/log.h"
 #include "core/text.h"
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 #include "rank/ring/tick.h"
 
 /* Writes a text with the reason why no GPU activity of a rank was recorded, and what to do. Uses

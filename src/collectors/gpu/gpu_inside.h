@@ -1,4 +1,4 @@
-/* Functions that the collectors of all GPU vendors need in the application: writing a record with a
+/* Functions that the modules of all GPU vendors need in the application: writing a record with a
  * short wait for room, counting losses, and a worker thread. In-app code, called by the worker
  * thread and by callbacks of the vendors' libraries; only the worker may wait. */
 #ifndef PW_GPU_INSIDE_H

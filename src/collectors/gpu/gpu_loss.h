@@ -1,4 +1,4 @@
-/* Counts records that a GPU collector has lost since the last record that reports losses. The
+/* Counts records that a GPU module has lost since the last record that reports losses. The
  * struct may be in shared memory, so that the collector process can report losses of a killed
  * application; it has only atomic numbers and no pointers. Used in the in-app code of both vendors
  * (cuda_notes.h, gpu_inside.h). */

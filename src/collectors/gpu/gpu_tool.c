@@ -1,4 +1,4 @@
-/* Collector gpu, tool half: turns records of GPUs into rows of activities, launches and waits.
+/* Module gpu, tool half: turns records of GPUs into rows of activities, launches and waits.
  * An activity is held for a limited time until its launch is known. */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/collectors.h"
 #include "collectors/gpu/gpu_launches.h"
 #include "collectors/gpu/gpu_present.h"
 #include "collectors/gpu/gpu_vendor.h"
+#include "collectors/modules.h"
 #include "core/text.h"
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 #include "rank/probe/ranges.h"
 
 /* ---- the table of devices ---- */
@@ -37,7 +37,7 @@ static struct pw_gpu_devices *devices_create(struct pw_rankfile *file)
 }
 
 /* Adds the device of a PW_REC_GPU_DEVICE. `identify` fills in the fields that only the vendor's
- * collector knows. */
+ * module knows. */
 static void devices_add(struct pw_gpu_devices *devices, const struct pw_record *record,
                         const struct pw_origin *origin,
                         void (*identify)(const struct pw_record *record, struct pw_row_device *row))
@@ -390,7 +390,7 @@ struct state {
     const struct pw_gpu_vendor *vendor; /* whose GPUs the program uses */
     void *samples;                      /* state of the vendor's samples; NULL before the first */
     bool is_used;                       /* the program uses GPUs, so threads and ranges of other
-                                         * collectors are kept */
+                                         * modules are kept */
     struct pw_gpu_said said;
     uint32_t holder; /* who holds the library, which refused; row of /strings */
     size_t nholders;
@@ -692,7 +692,7 @@ static void salvage(const char *segment_name, const struct pw_segment_shared *se
             vendors[i]->salvage(segment_name, segment, emit, arg);
 }
 
-const struct pw_collector pw_collector_gpu = {
+const struct pw_module pw_module_gpu = {
     .name = "gpu",
     .activity = PW_ACTIVITY_CUDA | PW_ACTIVITY_ROCM,
     .first_type = PW_REC_GPU_KERNEL,

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 
 /* ---- the table of the GPUs that the program can use, and the rows of /devices: gpu_tool.c adds
- * the devices that the application reported; the vendor's collector completes a row before it is
+ * the devices that the application reported; the vendor's module completes a row before it is
  * written, at the end ---- */
 
 enum { PW_GPU_DEVICES = 64 };
@@ -28,7 +28,7 @@ struct pw_row_device *pw_gpu_devices_used(struct pw_gpu_devices *devices, unsign
 struct pw_gpu_said {
     bool is_there, is_recording;
     uint32_t version;
-    int32_t result;        /* the library's, or a reason of the collector's own */
+    int32_t result;        /* the library's, or a reason of the module's own */
     uint64_t device_bytes; /* memory that the library may use on each device; 0: not known */
     int64_t overhead_ns, records;
     uint32_t lacking; /* bits of enum pw_gpu_lack that were set at any time */

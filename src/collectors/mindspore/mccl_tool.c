@@ -1,6 +1,6 @@
-/* Collector mindspore, tool half: turns the records of mccl_wrap.c into rows of /comms, /members
+/* Module mindspore, tool half: turns the records of mccl_wrap.c into rows of /comms, /members
  * and /events/comm. An operation is one record. */
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,9 +100,9 @@ static void destroy(void *state)
     free(s);
 }
 
-const struct pw_collector pw_collector_mindspore = {
-    PW_COLLECTOR_RECORDS("mindspore", PW_ACTIVITY_MINDSPORE, PW_REC_MCCL_GROUP, PW_REC_MCCL_CALL),
-    PW_COLLECTOR_FUNCTIONS(create, record, finish, destroy),
+const struct pw_module pw_module_mindspore = {
+    PW_MODULE_RECORDS("mindspore", PW_ACTIVITY_MINDSPORE, PW_REC_MCCL_GROUP, PW_REC_MCCL_CALL),
+    PW_MODULE_FUNCTIONS(create, record, finish, destroy),
     .open = open_call,
     .live = add_live,
 };

@@ -1,6 +1,6 @@
-/* Collector mpi, tool half: turns the wrappers' records into rows of /events/comm, /comms,
+/* Module mpi, tool half: turns the wrappers' records into rows of /events/comm, /comms,
  * /comm_members, /clock and /unrecorded. Records are not trusted. */
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -588,9 +588,9 @@ static void destroy(void *state)
     free(s);
 }
 
-const struct pw_collector pw_collector_mpi = {
-    PW_COLLECTOR_RECORDS("mpi", PW_ACTIVITY_MPI, PW_REC_COMM, PW_REC_MPI_STATE),
-    PW_COLLECTOR_FUNCTIONS(create, record, finish, destroy),
+const struct pw_module pw_module_mpi = {
+    PW_MODULE_RECORDS("mpi", PW_ACTIVITY_MPI, PW_REC_COMM, PW_REC_MPI_STATE),
+    PW_MODULE_FUNCTIONS(create, record, finish, destroy),
     .watch = watch,
     .watches = PW_WATCH(PW_REC_WINDOW),
     .open = open_call,

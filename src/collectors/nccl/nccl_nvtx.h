@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 
 struct pw_nccl_nvtx;
 

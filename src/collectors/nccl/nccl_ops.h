@@ -1,5 +1,5 @@
 /* Collects the records of NCCL's operations and writes their rows. An operation has several
- * records, from several threads, and the times of its kernel come later, from the GPU collector. So
+ * records, from several threads, and the times of its kernel come later, from the module gpu. So
  * operations wait in a table. When the table is full, the rows of the oldest operation are written
  * with the values that are known by then. Used by nccl_tool.c only. Tool half; its memory is
  * fixed. */

@@ -1,6 +1,6 @@
-/* Collector nccl, tool half: turns NCCL's records into communicators and operations (nccl_ops.h),
+/* Module nccl, tool half: turns NCCL's records into communicators and operations (nccl_ops.h),
  * and these into rows of /events/comm, /events/nccl and /events/nccl_net. */
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -377,9 +377,9 @@ static void finish(void *state, int64_t end_ns)
         pw_nccl_ops_kernels_alone(s->ops) + pw_nccl_nvtx_kernels_alone(s->nvtx));
 }
 
-const struct pw_collector pw_collector_nccl = {
-    PW_COLLECTOR_RECORDS("nccl", PW_ACTIVITY_NCCL, PW_REC_NCCL_COMM, PW_REC_NCCL_PLUGIN),
-    PW_COLLECTOR_FUNCTIONS(create, record, finish, destroy),
+const struct pw_module pw_module_nccl = {
+    PW_MODULE_RECORDS("nccl", PW_ACTIVITY_NCCL, PW_REC_NCCL_COMM, PW_REC_NCCL_PLUGIN),
+    PW_MODULE_FUNCTIONS(create, record, finish, destroy),
     .watch = watch,
     .watches = PW_NCCL_NVTX_WATCHES | PW_WATCH(PW_REC_GPU_GAP) | PW_WATCH(PW_REC_WINDOW),
 };

@@ -1,4 +1,4 @@
-/* Collector null, in-app half: a worked example to copy; see docs/HOWTO_add_collector.md. This code
+/* Module null, in-app half: a worked example to copy; see docs/HOWTO_add_collector.md. This code
  * runs in the application: it never exits, prints or blocks, and may only lose events. */
 #include "rank/probe/attach.h"
 

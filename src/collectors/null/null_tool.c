@@ -1,7 +1,7 @@
-/* Collector null, tool half: a worked example to copy; see docs/HOWTO_add_collector.md. It counts
+/* Module null, tool half: a worked example to copy; see docs/HOWTO_add_collector.md. It counts
  * the marks that the application made with pw_null_mark() and the samples that it was asked for,
  * and writes both counts into /overhead at the end. */
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ static void *create(struct pw_rankfile *file)
     return s;
 }
 
-/* A collector with a table of its own would append a row here. `origin` has the record's times in
+/* A module with a table of its own would append a row here. `origin` has the record's times in
  * ns, its thread, and the base rows for pw_origin_name(). */
 static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
 {
@@ -44,8 +44,8 @@ static void finish(void *state, int64_t end_ns)
     pw_rankfile_overhead(s->file, "null_samples", (double)s->samples, "samples");
 }
 
-const struct pw_collector pw_collector_null = {
-    PW_COLLECTOR_RECORDS("null", PW_ACTIVITY_NULL, PW_REC_MARK, PW_REC_MARK),
-    PW_COLLECTOR_FUNCTIONS(create, record, finish, free),
+const struct pw_module pw_module_null = {
+    PW_MODULE_RECORDS("null", PW_ACTIVITY_NULL, PW_REC_MARK, PW_REC_MARK),
+    PW_MODULE_FUNCTIONS(create, record, finish, free),
     .sample = sample,
 };

@@ -1,10 +1,10 @@
-/* Collector nvtx, tool half: turns NVTX's records into rows of /events/range, /events/payload and
+/* Module nvtx, tool half: turns NVTX's records into rows of /events/range, /events/payload and
  * /thread_names, and of /steps when nothing else marks steps. Records are not trusted. */
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 
 #include <stdlib.h>
 
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 
 /* Ranges of the process: one thread begins them, any may end them, and the two records come from
  * different rings, in any order.
@@ -290,7 +290,7 @@ static void record(void *state, const struct pw_record *record, const struct pw_
     }
 }
 
-/* Called after the collector annotations, which is before this one in the table: if it has steps,
+/* Called after the module annotations, which is before this one in the table: if it has steps,
  * these are used. */
 static void finish(void *state, int64_t end_ns)
 {
@@ -308,7 +308,7 @@ static void destroy(void *state)
     free(s);
 }
 
-const struct pw_collector pw_collector_nvtx = {
-    PW_COLLECTOR_RECORDS("nvtx", PW_ACTIVITY_NVTX, PW_REC_NVTX, PW_REC_NVTX_STEP),
-    PW_COLLECTOR_FUNCTIONS(create, record, finish, destroy),
+const struct pw_module pw_module_nvtx = {
+    PW_MODULE_RECORDS("nvtx", PW_ACTIVITY_NVTX, PW_REC_NVTX, PW_REC_NVTX_STEP),
+    PW_MODULE_FUNCTIONS(create, record, finish, destroy),
 };

@@ -1,7 +1,7 @@
-/* Collector host, in the collector process only: samples /proc/stat and the cpu.stat of the
+/* Module host, in the collector process only: samples /proc/stat and the cpu.stat of the
  * process's cgroups into /samples/host and /samples/cpus. Files stay open between samples; the
  * process may be moved to other cgroups between two of them. */
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/cpuset.h"
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 
 /* A line of /proc/stat. */
 
@@ -329,7 +329,7 @@ static void destroy(void *state)
     free(s);
 }
 
-const struct pw_collector pw_collector_host = {
+const struct pw_module pw_module_host = {
     .name = "sys",
     .activity = PW_ACTIVITY_SYS,
     .create = create,

@@ -1,7 +1,7 @@
-/* Collector network, in the collector process only: samples the host's network cards into
+/* Module network, in the collector process only: samples the host's network cards into
  * /samples/netcard: those of /proc/PID/net/dev, and ports of InfiniBand, whose RDMA traffic that
  * file does not count. Every rank samples all cards of its host, as it does the host's CPUs. */
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 
 enum { MAX_CARDS = 256, DEV_BYTES = 1 << 16, DEV_COLUMNS = 16 };
 
@@ -226,7 +226,7 @@ static void destroy(void *state)
     free(s);
 }
 
-const struct pw_collector pw_collector_network = {
+const struct pw_module pw_module_network = {
     .name = "sys",
     .activity = PW_ACTIVITY_SYS,
     .create = create,

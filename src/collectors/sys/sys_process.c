@@ -1,6 +1,6 @@
-/* Collector sys, in the collector process only: samples /proc/PID into /samples/process. Files stay
+/* Module sys, in the collector process only: samples /proc/PID into /samples/process. Files stay
  * open between samples. */
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -174,7 +174,7 @@ static void destroy(void *state)
     free(s);
 }
 
-const struct pw_collector pw_collector_sys = {
+const struct pw_module pw_module_sys = {
     .name = "sys",
     .activity = PW_ACTIVITY_SYS,
     .create = create,

@@ -1,11 +1,11 @@
-/* Collector sys, in the collector process only: sums the resources that the program's child
+/* Module sys, in the collector process only: sums the resources that the program's child
  * processes used, into /samples/workers. Most often they are a data loader's workers, and their
  * work belongs to the rank.
  *
  * The processes are found from the lists of children of all threads of the program, and from those
  * of the processes found so, such as a server that forks the workers. The use of a process counts
  * from its start. A process that has ended counts with its values in the last sample. */
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -221,7 +221,7 @@ static void destroy(void *state)
     free(state);
 }
 
-const struct pw_collector pw_collector_workers = {
+const struct pw_module pw_module_workers = {
     .name = "sys",
     .activity = PW_ACTIVITY_SYS,
     .create = create,

@@ -1,10 +1,10 @@
-/* Collector torch, tool half: joins the three records of an operation of a process group: the call,
+/* Module torch, tool half: joins the three records of an operation of a process group: the call,
  * the end of the operation, and the wait of a thread for it.
  *
  * The three records come from the rings of different threads, in any order. The operation stays in
  * a table, at its number, until all three have come. When no thread waits for it, or its end was
  * lost, it is written when another operation needs its place, or at the end of the run. */
-#include "collectors/collectors.h"
+#include "collectors/modules.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -276,9 +276,9 @@ static void destroy(void *state)
     free(s);
 }
 
-const struct pw_collector pw_collector_torch = {
-    PW_COLLECTOR_RECORDS("torch", PW_ACTIVITY_TORCH, PW_REC_TORCH_GROUP, PW_REC_TORCH_WAIT),
-    PW_COLLECTOR_FUNCTIONS(create, record, finish, destroy),
+const struct pw_module pw_module_torch = {
+    PW_MODULE_RECORDS("torch", PW_ACTIVITY_TORCH, PW_REC_TORCH_GROUP, PW_REC_TORCH_WAIT),
+    PW_MODULE_FUNCTIONS(create, record, finish, destroy),
     .open = open_call,
     .live = add_live,
 };

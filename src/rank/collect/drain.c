@@ -48,8 +48,7 @@ struct pw_drain {
     struct pw_intake *intake;
     struct pw_backlog backlog; /* what is in the journal and waits for the intake */
     struct pw_drained_ring rings[PW_MAX_RINGS];
-    const struct pw_collector
-        *collectors; /* modules whose `salvage` is called at the end; or NULL */
+    const struct pw_module *modules; /* those whose `salvage` is called at the end; or NULL */
     struct pw_rankfile *limited_file;
     int64_t limit_bytes; /* of file and journal; 0: no limit */
     bool is_full;        /* the limit was reached */
@@ -530,14 +529,14 @@ static void take_salvaged(void *arg, const struct pw_record *record)
     add_ringless(arg, 0, record);
 }
 
-void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors)
+void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_module *modules)
 {
-    drain->collectors = collectors;
+    drain->modules = modules;
 }
 
 static void salvage(struct pw_drain *drain)
 {
-    for (const struct pw_collector *c = drain->collectors; c && c->name; c++)
+    for (const struct pw_module *c = drain->modules; c && c->name; c++)
         if (c->salvage && (c->activity & drain->segment->activities))
             c->salvage(drain->segment_name, drain->segment, take_salvaged, drain);
 }

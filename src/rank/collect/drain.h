@@ -34,7 +34,7 @@ void pw_drain_spare_core(struct pw_drain *drain, const char *root);
 
 /* At the end, the `salvage` functions of these collector modules are called: they add records that
  * are in the shared memory, but in no ring. */
-void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors);
+void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_module *modules);
 
 /* To be called when it is time to read the rings, or at once if the drain must go on. Where records
  * wait for a spare core, and there is none, does the same as pw_drain_relieve() if the rings were

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 #include "rank/journal/losscount.h"
 #include "rank/ring/segment.h"
 

@@ -13,14 +13,14 @@
 #include "rank/file/windowtable.h"
 #include "rank/ring/segment.h"
 
-enum { MAX_COLLECTORS = 16 };
+enum { MAX_MODULES = 16 };
 
 struct pw_intake {
     struct pw_intake_setup setup;
     struct pw_rankfile *file;
-    const struct pw_collector *collectors;
-    void *states[MAX_COLLECTORS];
-    const struct pw_collector *by_type[PW_REC_TYPE_COUNT];
+    const struct pw_module *modules;
+    void *states[MAX_MODULES];
+    const struct pw_module *by_type[PW_REC_TYPE_COUNT];
     void *state_by_type[PW_REC_TYPE_COUNT];
     uint64_t watched;                /* types that some module watches */
     uint32_t threads[PW_MAX_RINGS];  /* number of the thread that writes the ring */
@@ -42,8 +42,8 @@ struct pw_intake {
 
 static void create_states(struct pw_intake *intake)
 {
-    const struct pw_collector *c = intake->collectors;
-    for (int i = 0; c[i].name && i < MAX_COLLECTORS; i++) {
+    const struct pw_module *c = intake->modules;
+    for (int i = 0; c[i].name && i < MAX_MODULES; i++) {
         if (!(c[i].activity & intake->setup.activities)) {
             pw_debug(PW_LOG_INTAKE, 2, "%s is off: it is not in --activities", c[i].name);
             continue;
@@ -62,14 +62,14 @@ static void create_states(struct pw_intake *intake)
 }
 
 struct pw_intake *pw_intake_create(const struct pw_intake_setup *setup, struct pw_rankfile *file,
-                                   const struct pw_collector *collectors)
+                                   const struct pw_module *modules)
 {
     struct pw_intake *intake = calloc(1, sizeof(*intake));
     if (!intake)
         return NULL;
     intake->setup = *setup;
     intake->file = file;
-    intake->collectors = collectors;
+    intake->modules = modules;
     intake->step = -1;
     intake->windows = pw_windowtable_create();
     intake->stacks =
@@ -172,9 +172,9 @@ static void append_string(struct pw_intake *intake, const struct pw_record *reco
 static void show_watchers(struct pw_intake *intake, const struct pw_record *record,
                           const struct pw_origin *origin)
 {
-    for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
-        if (intake->states[i] && (intake->collectors[i].watches & PW_WATCH(record->type)))
-            intake->collectors[i].watch(intake->states[i], record, origin);
+    for (int i = 0; intake->modules[i].name && i < MAX_MODULES; i++)
+        if (intake->states[i] && (intake->modules[i].watches & PW_WATCH(record->type)))
+            intake->modules[i].watch(intake->states[i], record, origin);
 }
 
 static inline int64_t time_of(struct pw_intake *intake, const struct pw_record *record,
@@ -246,12 +246,12 @@ static void dispatch(struct pw_intake *intake, int ring, const struct pw_record 
         intake->step = record->step.step;
         pw_windowtable_step(intake->windows, record);
     }
-    const struct pw_collector *collector =
+    const struct pw_module *module =
         record->type < PW_REC_TYPE_COUNT ? intake->by_type[record->type] : NULL;
-    if (!collector || !collector->record)
+    if (!module || !module->record)
         return;
     const struct pw_origin origin = origin_of(intake, ring, record);
-    collector->record(intake->state_by_type[record->type], record, &origin);
+    module->record(intake->state_by_type[record->type], record, &origin);
     pw_pace_record(&intake->pace, ring, record, &origin);
     const int phase = phase_of(intake, record);
     if (phase)
@@ -260,7 +260,7 @@ static void dispatch(struct pw_intake *intake, int ring, const struct pw_record 
         show_watchers(intake, record, &origin);
 }
 
-/* Handles PW_REC_WINDOW, which belongs to no collector module. */
+/* Handles PW_REC_WINDOW, which belongs to no module. */
 static void show_window(struct pw_intake *intake, int ring, const struct pw_record *record)
 {
     const struct pw_origin origin = origin_of(intake, ring, record);
@@ -280,9 +280,9 @@ static void describe_call(struct pw_intake *intake, int ring, const struct pw_sh
         .error_time = -1,
         .thread = (uint16_t)intake->threads[ring],
     };
-    for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
-        if (intake->states[i] && intake->collectors[i].open)
-            intake->collectors[i].open(intake->states[i], intake->setup.segment, call, row);
+    for (int i = 0; intake->modules[i].name && i < MAX_MODULES; i++)
+        if (intake->states[i] && intake->modules[i].open)
+            intake->modules[i].open(intake->states[i], intake->setup.segment, call, row);
 }
 
 static void append_open_call(struct pw_intake *intake, int ring, const struct pw_record *record)
@@ -353,9 +353,9 @@ void pw_intake_records(struct pw_intake *intake, int ring, const struct pw_recor
 void pw_intake_sample(struct pw_intake *intake, pid_t pid)
 {
     int64_t now = pw_testclock_now(&intake->setup.test_clock);
-    for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
-        if (intake->states[i] && intake->collectors[i].sample)
-            intake->collectors[i].sample(intake->states[i], pid, now);
+    for (int i = 0; intake->modules[i].name && i < MAX_MODULES; i++)
+        if (intake->states[i] && intake->modules[i].sample)
+            intake->modules[i].sample(intake->states[i], pid, now);
 }
 
 int64_t pw_intake_since(const struct pw_intake *intake, uint64_t ticks)
@@ -398,18 +398,18 @@ void pw_intake_live(struct pw_intake *intake, struct pw_live *live)
     live->last_steps = live->wants_steps ? calloc(PW_LIVE_STEPS, sizeof(*live->last_steps)) : NULL;
     if (live->last_steps)
         live->nlast_steps = pw_pace_steps(&intake->pace, live->steps_after, live->last_steps);
-    for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
-        if (intake->states[i] && intake->collectors[i].live)
-            intake->collectors[i].live(intake->states[i], intake->setup.segment, live);
+    for (int i = 0; intake->modules[i].name && i < MAX_MODULES; i++)
+        if (intake->states[i] && intake->modules[i].live)
+            intake->modules[i].live(intake->states[i], intake->setup.segment, live);
 }
 
 void pw_intake_finish(struct pw_intake *intake, int64_t end_ns)
 {
     pw_stacktable_write(intake->stacks, intake->file);
     pw_windowtable_write(intake->windows, intake->file, end_ns);
-    for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
-        if (intake->states[i] && intake->collectors[i].finish)
-            intake->collectors[i].finish(intake->states[i], end_ns);
+    for (int i = 0; intake->modules[i].name && i < MAX_MODULES; i++)
+        if (intake->states[i] && intake->modules[i].finish)
+            intake->modules[i].finish(intake->states[i], end_ns);
     pw_rankfile_overhead(intake->file, "records", (double)intake->records, "records");
     pw_rankfile_overhead(intake->file, "ring_wait", (double)intake->waited_ns, "ns");
     pw_rankfile_overhead(intake->file, "nested_calls", (double)intake->nested, "calls");
@@ -425,9 +425,9 @@ void pw_intake_destroy(struct pw_intake *intake)
 {
     if (!intake)
         return;
-    for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
-        if (intake->states[i] && intake->collectors[i].destroy)
-            intake->collectors[i].destroy(intake->states[i]);
+    for (int i = 0; intake->modules[i].name && i < MAX_MODULES; i++)
+        if (intake->states[i] && intake->modules[i].destroy)
+            intake->modules[i].destroy(intake->states[i]);
     pw_stacktable_destroy(intake->stacks);
     pw_windowtable_destroy(intake->windows);
     free(intake);

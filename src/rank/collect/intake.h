@@ -6,7 +6,7 @@
 #ifndef PW_RANK_COLLECT_INTAKE_H
 #define PW_RANK_COLLECT_INTAKE_H
 
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 #include "rank/ring/testclock.h"
 
 struct pw_intake;
@@ -19,11 +19,11 @@ struct pw_intake_setup {
     const struct pw_segment_shared *segment; /* NULL when the records come from a journal */
 };
 
-/* `collectors` is an array of collector modules; its last row has the name NULL. The modules whose
- * activity is in setup->activities are started. `file` and `collectors` must stay valid until
+/* `modules` is an array of modules; its last row has the name NULL. The modules whose
+ * activity is in setup->activities are started. `file` and `modules` must stay valid until
  * pw_intake_destroy(). Returns NULL when memory is short. */
 struct pw_intake *pw_intake_create(const struct pw_intake_setup *setup, struct pw_rankfile *file,
-                                   const struct pw_collector *collectors);
+                                   const struct pw_module *modules);
 
 /* Adds a reading of both clocks: at the tick count `ticks`, the local clock showed `ns`. */
 void pw_intake_reading(struct pw_intake *intake, uint64_t ticks, int64_t ns);

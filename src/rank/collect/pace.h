@@ -6,7 +6,7 @@
 #define PW_RANK_COLLECT_PACE_H
 
 #include "core/live.h"
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 #include "rank/ring/segment.h"
 
 /* PW_PACE_STEPS: number of last steps whose mean is reported. PW_PACE_CALLS: calls after a phase,

@@ -110,7 +110,7 @@ static int find_cut(struct replay *r)
 }
 
 static int create_file(struct replay *r, const struct pw_journal_head *head,
-                       const struct pw_collector *collectors)
+                       const struct pw_module *modules)
 {
     const struct pw_intake_setup setup = {
         .activities = head->activities,
@@ -126,7 +126,7 @@ static int create_file(struct replay *r, const struct pw_journal_head *head,
     pw_rankfile_set_text(r->file, "tick_source", pw_tick_name(setup.tick_source));
     if (r->job->complete == 0)
         pw_rankfile_set_snapshot(r->file);
-    r->intake = pw_intake_create(&setup, r->file, collectors);
+    r->intake = pw_intake_create(&setup, r->file, modules);
     return r->intake ? 0 : -ENOMEM;
 }
 
@@ -151,7 +151,7 @@ static int close_file(struct replay *r, const struct pw_journal_head *head)
 
 /* Replays the journal from its head. Copies the head, because the reader's memory changes with the
  * next block. */
-static int replay_all(struct replay *r, const struct pw_collector *collectors, int *rank)
+static int replay_all(struct replay *r, const struct pw_module *modules, int *rank)
 {
     static struct pw_journal_head head;
     struct pw_journal_block block;
@@ -159,7 +159,7 @@ static int replay_all(struct replay *r, const struct pw_collector *collectors, i
         return -EBADMSG;
     head = *block.head;
     *rank = head.id.rank;
-    int err = create_file(r, &head, collectors);
+    int err = create_file(r, &head, modules);
     while (!err && pw_journal_next(r->reader, &block))
         replay_block(r, &block);
     if (!err)
@@ -169,7 +169,7 @@ static int replay_all(struct replay *r, const struct pw_collector *collectors, i
     return err ? err : closed;
 }
 
-int pw_replay_journal(const struct pw_replay_job *job, const struct pw_collector *collectors)
+int pw_replay_journal(const struct pw_replay_job *job, const struct pw_module *modules)
 {
     static struct replay r;
     char part[4300];
@@ -179,7 +179,7 @@ int pw_replay_journal(const struct pw_replay_job *job, const struct pw_collector
     err = err ? err : pw_journal_open(job->journal, &r.reader);
     if (err)
         return err;
-    err = replay_all(&r, collectors, &rank);
+    err = replay_all(&r, modules, &rank);
     pw_journal_reader_close(r.reader);
     snprintf(part, sizeof(part), "%s/rank-%05d.h5.part", job->dir, rank);
     if (err)
@@ -255,7 +255,7 @@ static int is_alive(int32_t pid, const char *journal)
  * there are rings, else 0; -EBUSY while the program still writes them; -errno when the journal
  * cannot take them. */
 static int drain_rings(struct pw_journal *journal, const char *path,
-                       const struct pw_journal_head *head, const struct pw_collector *collectors)
+                       const struct pw_journal_head *head, const struct pw_module *modules)
 {
     struct pw_segment_shared *segment = find_segment(head);
     if (!segment)
@@ -268,7 +268,7 @@ static int drain_rings(struct pw_journal *journal, const char *path,
     if (!err && !drain)
         err = -ENOMEM;
     if (!err) {
-        pw_drain_use_salvage(drain, collectors);
+        pw_drain_use_salvage(drain, modules);
         err = pw_drain_finish_whole(drain);
         pw_drain_destroy(drain);
         err = err ? err : 1;
@@ -312,7 +312,7 @@ int pw_recover_is_of(const char *dir, int rank, uint64_t clock_domain)
     return is;
 }
 
-int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collectors)
+int pw_recover_rank(const char *dir, int rank, const struct pw_module *modules)
 {
     static struct pw_journal_head head;
     struct paths paths;
@@ -337,7 +337,7 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
     } else if (!err) {
         if (has_end)
             pw_debug(PW_LOG_RECOVER, 2, "rank %d: the journal has its end, no ring is read", rank);
-        err = has_end ? 0 : drain_rings(journal, paths.journal, &head, collectors);
+        err = has_end ? 0 : drain_rings(journal, paths.journal, &head, modules);
         const int has_rings = err == 1;
         err = has_rings ? 0 : err;
         if (!err && !has_end)
@@ -348,7 +348,7 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
                   : pw_replay_journal(
                         &(struct pw_replay_job){
                             .journal = paths.journal, .dir = dir, .complete = 2, .cut_step = -1},
-                        collectors);
+                        modules);
     }
     pw_debug(PW_LOG_RECOVER, 1, "rank %d: %s", rank, err ? strerror(-err) : "its file is whole");
     if (err) {

@@ -4,16 +4,16 @@
 #ifndef PW_RANK_COLLECT_RECOVER_H
 #define PW_RANK_COLLECT_RECOVER_H
 
-#include "rank/collect/collector.h"
+#include "rank/collect/module.h"
 
 /* Makes DIR/rank-NNNNN.h5 from the rank's journal and from its rings, if they still exist; then
- * removes both. A second call changes nothing, and a complete file is never changed. `collectors`:
+ * removes both. A second call changes nothing, and a complete file is never changed. `modules`:
  * the table that the journal was written with. Returns 0; -ENOENT when there is no journal; -EBUSY
  * when the rank is still being recorded; -EBADMSG when the journal's begin is damaged or another
  * version wrote it; -ESRCH when it belongs to another rank; -EEXIST when the rank also has a file
  * that is not complete; or the -errno because of which the file could not be written: then the
  * journal stays. */
-int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collectors);
+int pw_recover_rank(const char *dir, int rank, const struct pw_module *modules);
 
 /* Whether the rank's journal was written on the host of this clock domain. The rank's rings can
  * only be on that host. False when the journal cannot be read. */
@@ -29,8 +29,8 @@ struct pw_replay_job {
                           * cut */
 };
 
-/* `collectors`: the table that the journal was written with. Returns 0, or -errno; then there is no
+/* `modules`: the table that the journal was written with. Returns 0, or -errno; then there is no
  * file. */
-int pw_replay_journal(const struct pw_replay_job *job, const struct pw_collector *collectors);
+int pw_replay_journal(const struct pw_replay_job *job, const struct pw_module *modules);
 
 #endif

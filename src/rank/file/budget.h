@@ -1,5 +1,5 @@
 /* Limits the memory of a rank's collector for tables that grow with the program: names, call
- * stacks, communicators. Charged by the tables of rank/file and by the tool halves of collectors.
+ * stacks, communicators. Charged by the tables of rank/file and by the tool halves of modules.
  * An item that does not fit is refused and counted. Tool code, one thread. */
 #ifndef PW_RANK_FILE_BUDGET_H
 #define PW_RANK_FILE_BUDGET_H

@@ -1,5 +1,5 @@
 /* One rank's HDF5 file while it is being written: tables, names, attributes. Written by the intake
- * and the tool halves of collectors, by recovery, the import and the simulator. The file has the
+ * and the tool halves of modules, by recovery, the import and the simulator. The file has the
  * name rank-NNNNN.h5.part until it is closed in order. Then it is renamed, so a file rank-NNNNN.h5
  * is always whole. Tool code, one thread. When a write fails, pw_rankfile_close() returns the
  * error. */

@@ -1,6 +1,6 @@
 /* Memory for in-app tables. It comes from the kernel, not from the application's malloc, whose lock
  * a thread of the application may hold. It is never freed. Called by in-app tables of the probe and
- * of collectors. In-app: no lock, safe from any thread. */
+ * of modules. In-app: no lock, safe from any thread. */
 #ifndef PW_RANK_PROBE_ARENA_H
 #define PW_RANK_PROBE_ARENA_H
 

@@ -1,4 +1,4 @@
-/* The calling thread, as the in-app halves of collectors get it: its ring is found with its first
+/* The calling thread, as the in-app halves of modules get it: its ring is found with its first
  * record. Called by them before they record. In-app code: it never blocks and takes no lock; a
  * thread without a ring loses its events, and they are counted. */
 #ifndef PW_RANK_PROBE_ATTACH_H

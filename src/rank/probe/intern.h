@@ -1,7 +1,7 @@
 /* Lock-free tables that give each byte string (a name or a call stack) an id. Entries are never
  * removed; their memory is from arena.h. The first thread that uses an entry writes its bytes to
  * its ring, so that the collector knows what the id means; if the ring has no room, the next thread
- * that uses the entry tries again. Called by the in-app halves of collectors. In-app.
+ * that uses the entry tries again. Called by the in-app halves of modules. In-app.
  */
 #ifndef PW_RANK_PROBE_INTERN_H
 #define PW_RANK_PROBE_INTERN_H

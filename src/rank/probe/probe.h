@@ -1,4 +1,4 @@
-/* The probe: the singleton inside the application through which in-app halves of collectors record.
+/* The probe: the singleton inside the application through which in-app halves of modules record.
  *
  * Everything here is in-app code: it never exits, prints, blocks on I/O or takes a lock that the
  * application can hold. One process of a rank records at a time: the first that
@@ -21,8 +21,8 @@ struct pw_intern_entry;
 struct pw_recent_name {
     const char *text; /* the application's */
     const struct pw_intern_entry *entry;
-    uint64_t name;  /* pw_open_range.name with depth 0; the NVTX collector sets the kind */
-    uint32_t kind;  /* 1 + the NVTX collector's class of the name; 0: not known; see intern.h */
+    uint64_t name;  /* pw_open_range.name with depth 0; the NVTX module sets the kind */
+    uint32_t kind;  /* 1 + the NVTX module's class of the name; 0: not known; see intern.h */
     uint32_t quick; /* bytes to compare inline, with the NUL; 0: compare by a call */
 };
 

@@ -1,4 +1,4 @@
-/* The open ranges of a thread. All collectors share one stack of ranges, so that ranges of
+/* The open ranges of a thread. All modules share one stack of ranges, so that ranges of
  * profwrap.h and of NVTX nest in one tree. The stack is in the ring's control pages, where the
  * collector can read it after the program was killed. Called by the in-app halves of annotations
  * and nvtx, between pw_probe_lock() and pw_probe_unlock(). In-app code; it takes no memory of its

@@ -1,5 +1,5 @@
 /* Decides when the process records, at step marks and changes, and opens or closes the gate
- * (probe.h). Called by the in-app halves of collectors. In-app, see probe.h.
+ * (probe.h). Called by the in-app halves of modules. In-app, see probe.h.
  *
  * The first rule that applies decides:
  *   1. After a change from outside (ctl, a signal), the last such change decides.

@@ -1,5 +1,5 @@
 /* Takes call stacks of the application's threads and gives each an id. The frames are sent to the
- * collector once; later records contain only the id. Called by the in-app halves of collectors.
+ * collector once; later records contain only the id. Called by the in-app halves of modules.
  * In-app code.
  *
  * The unwinder is libgcc's, linked into the probe. It finds its tables by _dl_find_object()

@@ -2,7 +2,7 @@
  * buffer when it is full. The buffers are in the rank's segment, so that the collector can still
  * read them after the program was killed.
  *
- * The GPU collector modules call these functions. The half in the application takes, completes and
+ * The GPU modules call these functions. The half in the application takes, completes and
  * frees buffers; the half in the collector only reads, and only after the application has ended. */
 #ifndef PW_RANK_RING_POOL_H
 #define PW_RANK_RING_POOL_H

@@ -24,13 +24,13 @@ enum pw_record_type {
     PW_REC_STACK,      /* some frames of a call stack */
     PW_REC_WINDOW,     /* recording begins or ends */
     PW_REC_OPEN,       /* a call that was open when the program ended: made by the drain */
-    /* Collector mpi. */
+    /* Module mpi. */
     PW_REC_COMM,         /* one communication operation */
     PW_REC_COMM_DEF,     /* a communicator; `op` is the operation that made it, where known */
     PW_REC_COMM_MEMBERS, /* its members, as runs of world ranks */
     PW_REC_CLOCK,        /* a knot of the clock map */
     PW_REC_MPI_STATE,    /* MPI began, ended, or is another MPI than ours */
-    /* Collector annotations. */
+    /* Module annotations. */
     PW_REC_RANGE,
     PW_REC_STEP,
     PW_REC_QUEUE,
@@ -39,7 +39,7 @@ enum pw_record_type {
     PW_REC_FLOPS,
     PW_REC_RUNTIME, /* work of the language's runtime, such as a garbage collection */
     PW_REC_METADATA,
-    /* Collector nvtx. */
+    /* Module nvtx. */
     PW_REC_NVTX,         /* a range or mark, as PW_REC_RANGE */
     PW_REC_NVTX_START,   /* a range of the process begins: any thread may end it */
     PW_REC_NVTX_END,     /* such a range ends */
@@ -57,7 +57,7 @@ enum pw_record_type {
     PW_REC_GPU_OVERHEAD, /* time that the library took for itself */
     PW_REC_GPU_GAP,      /* nothing was recorded; `op` is enum pw_reason */
     PW_REC_GPU_STATE,    /* whether GPUs could be recorded */
-    /* Collector nccl. */
+    /* Module nccl. */
     PW_REC_NCCL_COMM,    /* a communicator */
     PW_REC_NCCL_CALL,    /* an operation as the program called it */
     PW_REC_NCCL_TASK,    /* how NCCL executes an operation, and in which kernel */
@@ -65,17 +65,17 @@ enum pw_record_type {
     PW_REC_NCCL_PROXY,   /* the work of a proxy thread for the operation, with one peer */
     PW_REC_NCCL_REFUSED, /* events that found no room in the probe */
     PW_REC_NCCL_PLUGIN,  /* the profiler plugin is there, and reports all operations */
-    /* Collector torch. */
+    /* Module torch. */
     PW_REC_TORCH_GROUP,   /* a process group, as PW_REC_COMM_DEF */
     PW_REC_TORCH_MEMBERS, /* as PW_REC_COMM_MEMBERS */
     PW_REC_TORCH_CALL,    /* an operation was begun */
     PW_REC_TORCH_DONE,    /* an operation ended; its thread began it at `start` */
     PW_REC_TORCH_WAIT,    /* the program waited for an operation, or for all */
-    /* Collector mindspore. */
+    /* Module mindspore. */
     PW_REC_MCCL_GROUP,   /* a group of ranks, as PW_REC_COMM_DEF */
     PW_REC_MCCL_MEMBERS, /* as PW_REC_COMM_MEMBERS */
     PW_REC_MCCL_CALL,    /* as PW_REC_TORCH_CALL, but the operation ended with the call */
-    /* Collector null. */
+    /* Module null. */
     PW_REC_MARK,
     PW_REC_TYPE_COUNT
 };

@@ -1,5 +1,5 @@
 /* The producer's end of a ring: one thread writes, the collector reads. Called by the in-app halves
- * of collectors through probe.h. In-app: no lock; blocks only in a full ring, and only if the run
+ * of modules through probe.h. In-app: no lock; blocks only in a full ring, and only if the run
  * asked for that.
  *
  * `head` and `tail` count records for ever; a slot is at count & mask. A full ring drops the record

@@ -2,8 +2,8 @@
  * records of its own types into the rings. Its tool half is one row of the table that
  * run/activities.c makes: the intake and the drain call the row's functions, which turn records
  * into rows of the rank file and take samples. Tool code, one thread; records may hold anything. */
-#ifndef PW_RANK_COLLECT_COLLECTOR_H
-#define PW_RANK_COLLECT_COLLECTOR_H
+#ifndef PW_RANK_COLLECT_MODULE_H
+#define PW_RANK_COLLECT_MODULE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,14 +44,14 @@ typedef void pw_salvage(const char *segment_name, const struct pw_segment_shared
 #define PW_WATCH(type) (UINT64_C(1) << (type))
 static_assert(PW_REC_TYPE_COUNT <= 64, "a set of types is one word");
 
-/* Initialisers for members that every collector with records has. RECORDS: its name, activity and
+/* Initialisers for members that every module with records has. RECORDS: its name, activity and
  * record types. FUNCTIONS: its functions. */
-#define PW_COLLECTOR_RECORDS(word, bit, first, last) \
+#define PW_MODULE_RECORDS(word, bit, first, last) \
     .name = word, .activity = bit, .first_type = first, .last_type = last
-#define PW_COLLECTOR_FUNCTIONS(creates, records, finishes, destroys) \
+#define PW_MODULE_FUNCTIONS(creates, records, finishes, destroys) \
     .create = creates, .record = records, .finish = finishes, .destroy = destroys
 
-struct pw_collector {
+struct pw_module {
     const char *name;                          /* as in --activities */
     uint32_t activity;                         /* PW_ACTIVITY_* */
     enum pw_record_type first_type, last_type; /* PW_REC_NONE: writes no records */

@@ -1,5 +1,5 @@
-/* Rows that several modules make: of steps and of ranges. See collector.h. */
-#include "rank/collect/collector.h"
+/* Rows that several modules make: of steps and of ranges. See module.h. */
+#include "rank/collect/module.h"
 
 int64_t pw_rangerow_payload(uint16_t type, int64_t value, const struct pw_origin *origin)
 {
