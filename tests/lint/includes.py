@@ -69,10 +69,8 @@ MAY_INCLUDE = {
     "report/content": "core analysis analysis/advice report analysis/figures report/writing",
     "report/sections": "core analysis analysis/advice report analysis/figures report/writing"
     " report/content",
-    "report/text": "core analysis analysis/advice report analysis/figures report/writing"
+    "report/formats": "core analysis analysis/advice report analysis/figures report/writing"
     " report/content report/sections",
-    "report/json": "report analysis/figures report/writing report/content report/sections",
-    "report/export": "core report report/writing report/content report/sections",
     "report/html": "core analysis analysis/advice report analysis/figures report/writing"
     " report/content report/sections",
     "report/compare": "core analysis analysis/advice analysis/figures report/writing",

@@ -62,8 +62,8 @@ class Lint(unittest.TestCase):
         self.refuses("these include each other: rank/ring, rank/run", files)
 
     def test_circle_with_a_folders_own_files(self):
-        files = {"report/a.h": ["report/text/b.h"], "report/text/b.h": ["report/a.h"]}
-        self.refuses("these include each other: report, report/text", files)
+        files = {"report/a.h": ["report/html/b.h"], "report/html/b.h": ["report/a.h"]}
+        self.refuses("these include each other: report, report/html", files)
 
 
 class Headers(unittest.TestCase):

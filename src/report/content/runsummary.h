@@ -1,6 +1,6 @@
 /* The summary of a run: what a person needs first when the run has ended. It is made once, from the
- * same functions as the sections of a report. text/text_summary.c prints it, and
- * json/json_report.c writes it as fields. Writes into the caller's memory; prints nothing. */
+ * same functions as the sections of a report. formats/text_summary.c prints it, and
+ * formats/json_report.c writes it as fields. Writes into the caller's memory; prints nothing. */
 #ifndef PW_REPORT_CONTENT_RUNSUMMARY_H
 #define PW_REPORT_CONTENT_RUNSUMMARY_H
 

@@ -1,6 +1,6 @@
 /* Writes comma-separated values (RFC 4180). A table has the columns of its fields in
- * core/tables.def. Called by export/ and by sections that write more than their tables. Makes names
- * safe to print; errors of the stream are not looked at, but left to the caller. */
+ * core/tables.def. Called by formats/export.c and by sections that write more than their tables.
+ * Makes names safe to print; errors of the stream are not looked at, but left to the caller. */
 #ifndef PW_REPORT_WRITING_CSV_H
 #define PW_REPORT_WRITING_CSV_H
 
