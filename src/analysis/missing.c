@@ -208,7 +208,9 @@ static void add_collective(struct search *s, struct operation *op)
 static void add_messages(struct search *s, struct operation *op)
 {
     add_row(s, op, op->call->rank, PW_REACH_WAITING, op->call);
-    if (op->call->peer >= 0)
+    if (op->call->peer >= 0 && s->in->begun && s->in->begun[op->call - s->in->calls])
+        add_row(s, op, op->call->peer, PW_REACH_ENDED, op->call);
+    else if (op->call->peer >= 0)
         add_absent(s, op, op->call->peer);
 }
 

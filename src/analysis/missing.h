@@ -29,6 +29,9 @@ struct pw_missing_member {
 struct pw_missing_input {
     const struct pw_row_c_open_call *calls; /* by rank; those of a rank in the order of begin */
     size_t ncalls;
+    /* [ncalls] 1: a message of which the other side has begun its part, by the number of messages
+     * between the two; NULL: of none this is known. */
+    const uint8_t *begun;
     struct pw_missing_comm *comms; /* sorted here by uid and rank, as the members are */
     size_t ncomms;
     struct pw_missing_member *members; /* a member may be there several times */

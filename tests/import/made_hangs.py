@@ -20,7 +20,7 @@ NAMES = {"tp": ("TENSOR_MODEL_PARALLEL_GROUP", "mesh_tp", "tp"), "dp": ("DATA_PA
                                                                        "fsdp"),
          "pp": ("PIPELINE_MODEL_PARALLEL_GROUP", "mesh_pp", "pp")}
 FAULTS = ("stop", "stop", "stop", "stop apart", "empty", "no dump", "branch", "no partner", "network",
-          "none", "device", "size", "type")
+          "none", "device", "size", "type", "crossed")
 START_NS = 1764380000000000000
 
 
@@ -114,7 +114,7 @@ class Job:
             self.place[rank].append(at)
 
     def choose_fault(self):
-        one = ("branch", "no partner", "device", "size", "type")
+        one = ("branch", "no partner", "device", "size", "type", "crossed")
         number = 1 if self.fault in one else self.random.choice((1, 1, 2))
         self.faulty = sorted(self.random.sample(range(self.world), min(number, self.world - 1)))
         stop = self.random.randrange(1 if self.fault == "empty" else 0, len(self.program))
@@ -131,6 +131,8 @@ class Job:
             self.stops = {}
             self.stuck = rank, self.operations[rank][self.random.randrange(
                 max(1, len(self.operations[rank]) // 2))]
+        if self.fault == "crossed":
+            self.cross_groups()
         if self.fault == "branch":
             self.take_branch()
         if self.fault in ("size", "type"):
@@ -159,6 +161,23 @@ class Job:
         others = [call for call in sorted(COLLECTIVES) if COLLECTIVES[call] != COLLECTIVES[one.call]]
         one.call = self.random.choice(others)
         self.mismatch = one
+
+    def cross_groups(self):
+        """The rank calls two collectives in the other order than a rank that is in both groups."""
+        (rank,), self.stops = self.faulty, {}
+        own = self.operations[rank]
+        places = [at for at, (one, next_one) in enumerate(zip(own, own[1:]))
+                  if one.peer is None and next_one.peer is None and one.group is not next_one.group and
+                  len(set(one.group.members) & set(next_one.group.members)) > 1]
+        if not places:
+            self.fault, self.stops = "stop", {rank: 0}
+            return
+        at = self.random.choice(places)
+        own[at], own[at + 1] = own[at + 1], own[at]
+        crossed = {own[at].instance, own[at + 1].instance}
+        for operations in self.operations.values():
+            for one in operations:
+                one.blocks |= one.instance in crossed
 
     def give_otherwise(self):
         """The rank gives the same collective another size or type than the others of its group."""
@@ -231,6 +250,7 @@ class Job:
         lost = set(self.faulty) if self.fault == "no dump" else set()
         empty = set(self.faulty) if self.fault == "empty" else set()
         keep = self.random.choice((10 ** 6, 10 ** 6, 12))  # of a ring buffer, and what had not ended
+        self.is_cut = keep == 12
         version = self.random.choice(("2.2", "2.10"))
         paths = []
         for rank in range(self.world):
@@ -373,8 +393,26 @@ class Job:
             return "that rank has reached it"
         if ("lost" in found.groupdict()) == self.has_dump(missing):
             return "it is known"
-        return None if self.is_root({missing}) or self.fault == "device" else \
-            f"the fault is of {self.faulty}"
+        if self.is_root({missing}) or (self.fault == "device" and self.is_cut):
+            return None  # a message that has ended on one side, of which the dumps do not tell
+        return f"the fault is of {self.faulty}"
+
+    def check_deadlock(self, found, waits):
+        """Each rank waits in the operation for the next one, which has not reached it."""
+        parts = re.findall(r"rank (\d+),? (?:which )?waits in (.*?) for (?=rank (\d+))", found[0])
+        if not parts or parts[0][0] != parts[-1][2]:
+            return "no cycle"
+        for rank, title, other in ((int(a), b, int(c)) for a, b, c in parts):
+            own = [one for one in self.operations[rank][:self.enqueued[rank]] if not one.ended and
+                   f"{title_of(one)} of {one.group.title}" == title]
+            if not own or other not in own[0].group.members:
+                return f"rank {rank} does not wait in {title} for {other}"
+            if self.is_enqueued(other, dict(self.members[own[0].instance])[other]):
+                return f"rank {other} has reached {title}"
+        told = {int(rank) for rank, _, _ in parts}
+        if self.fault == "crossed" and self.is_root(set(self.faulty) & told):
+            return None
+        return None if self.fault == "device" and self.is_cut else f"the fault is of {self.faulty}"
 
     def check_mismatch(self, found, waits):
         one = getattr(self, "mismatch", None)
@@ -445,6 +483,7 @@ PATTERNS = [(re.compile(pattern), check) for pattern, check in (
      rf"(?:; whether (?P<unknown>{RANKS}) did is not known, because .*)?", Job.check_missing),
     (rf"(?P<missing>{RANKS}) ha(?:s|ve) (?P<why>no dumps?|no operations in the dumps?), so it is not known "
      rf"whether (?:it|they) reached {OPERATION}, in which (?P<waiting>{RANKS}) waits?", Job.check_lost),
+    (r"Deadlock: rank .*", Job.check_deadlock),
     (rf"(?P<missing>{RANKS}) did not reach {OPERATION}, in which (?P<waiting>{RANKS}) waits?: it waits in "
      r"(?P<own>.*)", Job.check_held),
     (r"Rank (?P<missing>\d+) did not reach (?:send|recv) (?:to|from) rank (?P<waiting>\d+) in (?P<title>.+), "

@@ -25,7 +25,11 @@ struct job {
 static void make(struct job *j)
 {
     memset(j, 0, sizeof(*j));
-    j->in = (struct pw_missing_input){j->calls, 0, j->comms, 0, j->members, 0, j->dumps, 4};
+    j->in = (struct pw_missing_input){.calls = j->calls,
+                                      .comms = j->comms,
+                                      .members = j->members,
+                                      .dumps = j->dumps,
+                                      .nranks = 4};
     for (int64_t r = 0; r < 4; r++) {
         j->dumps[r] = PW_DUMP_FULL;
         j->members[j->in.nmembers++] = (struct pw_missing_member){WORLD, 3 - r};
@@ -121,9 +125,43 @@ static void test_ranks_that_wait_for_each_other(void **state)
     j.members[j.in.nmembers++] = (struct pw_missing_member){DP, 2};
     j.members[j.in.nmembers++] = (struct pw_missing_member){DP, 3};
     check(&j, 1,
+          "Deadlock: rank 2 waits in all_reduce 3 of tp 7 for rank 3, which waits in all_reduce 1 "
+          "of process group 9 for rank 2. "
           "Rank 3 did not reach all_reduce 3 of tp 7, in which rank 2 waits: it waits in "
           "all_reduce 1 of process group 9. Rank 2 did not reach all_reduce 1 of process group 9, "
           "in which rank 3 waits: it waits in all_reduce 3 of tp 7.");
+}
+
+/* Ranks 0 and 1 wait for rank 3, rank 3 in a group for rank 2, which waits for a message of rank 0:
+ * nobody can go on. When rank 0 has sent it, rank 2's device is stuck. */
+static void test_three_that_wait_for_each_other(void **state)
+{
+    struct job j;
+    uint8_t begun[MOST] = {0};
+    (void)state;
+    for (int is_begun = 0; is_begun < 2; is_begun++) {
+        make(&j);
+        wait_in(&j, 0, WORLD, PW_OP_Allgather, 6);
+        wait_in(&j, 1, WORLD, PW_OP_Allgather, 6);
+        wait_for(&j, 2, PW_OP_Recv, 0);
+        wait_in(&j, 3, TP, PW_OP_Reduce_scatter_block, 1);
+        begun[2] = (uint8_t)is_begun;
+        j.in.begun = begun;
+        check(&j, 1,
+              is_begun
+                  ? "Rank 2 did not reach reduce_scatter 1 of tp 7, in which rank 3 waits: it "
+                    "waits in recv from rank 0 of default_pg. Ranks 2 and 3 did not reach "
+                    "all_gather 6 of default_pg, in which ranks 0 and 1 wait: they wait in others, "
+                    "as rank 2 in recv from rank 0 of default_pg. Rank 2 waits in recv from rank 0 "
+                    "of default_pg, which rank 0 has ended."
+                  : "Deadlock: rank 0 waits in all_gather 6 of default_pg for rank 2, which waits "
+                    "in recv from rank 0 of default_pg for rank 0. Ranks 2 and 3 did not reach "
+                    "all_gather 6 of default_pg, in which ranks 0 and 1 wait: they wait in others, "
+                    "as rank 2 in recv from rank 0 of default_pg. Rank 0 did not reach send to "
+                    "rank 2 in default_pg, for which that rank waits in recv: it waits in "
+                    "all_gather 6 of default_pg. Rank 2 did not reach reduce_scatter 1 of tp 7, in "
+                    "which rank 3 waits: it waits in recv from rank 0 of default_pg.");
+    }
 }
 
 static void test_messages_without_their_other_side(void **state)
@@ -330,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_several_are_missing),
         cmocka_unit_test(test_a_chain_ends_with_who_waits_nowhere),
         cmocka_unit_test(test_ranks_that_wait_for_each_other),
+        cmocka_unit_test(test_three_that_wait_for_each_other),
         cmocka_unit_test(test_messages_without_their_other_side),
         cmocka_unit_test(test_a_rank_whose_device_is_stuck),
         cmocka_unit_test(test_what_holds_the_others_comes_first),

@@ -535,6 +535,109 @@ static uint8_t *list_dumps(const struct pw_world *world)
     return dumps;
 }
 
+/* ---- messages: whether the other side has begun its part ---- */
+
+/* The number of a rank in the communicator, whose members are still in its order; -1: not known. */
+static int32_t number_in(const struct pw_missing_input *in, uint64_t uid, int64_t rank)
+{
+    size_t first = 0;
+    while (first < in->nmembers && in->members[first].uid != uid)
+        first++;
+    for (size_t i = first; i < in->nmembers && in->members[i].uid == uid; i++)
+        if (in->members[i].rank == rank)
+            return (int32_t)(i - first);
+    return -1;
+}
+
+/* The messages of an open call, and those of the other side of it, that dumps have. */
+struct messages {
+    int64_t own, other; /* -1: a dump has not all since the start */
+};
+
+/* Whether the dump has all operations since the start. */
+static int is_whole(const struct pw_h5_file *file)
+{
+    struct pw_row_nccl *rows = NULL;
+    size_t n = 0;
+    const int has = pw_h5_file_read_all(file, PW_TABLE_nccl, (void *)&rows, &n) == 0 && n &&
+                    rows[0].operation == 1;
+    free(rows);
+    return has;
+}
+
+/* Whose messages are counted: of the call's rank up to the call, or of its other side. */
+struct side {
+    const struct pw_row_c_open_call *call;
+    int32_t peer; /* the partner's number in the communicator */
+    int is_other;
+};
+
+static int64_t count_messages(const struct pw_input *input, const struct pw_row_comm_event *rows,
+                              size_t n, struct side side)
+{
+    const uint16_t op = (side.call->op == PW_OP_Send) == side.is_other ? PW_OP_Recv : PW_OP_Send;
+    int64_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += rows[i].op == op && rows[i].peer == side.peer && rows[i].comm >= 0 &&
+                 (size_t)rows[i].comm < input->ncomms &&
+                 input->comms[rows[i].comm].uid == side.call->comm_uid &&
+                 (side.is_other || rows[i].start <= side.call->start);
+    return count;
+}
+
+static int is_message(const struct pw_row_c_open_call *call)
+{
+    return (call->op == PW_OP_Send || call->op == PW_OP_Recv) && call->peer >= 0;
+}
+
+/* Counts the messages of the open calls that this rank, or a message's other side, has. */
+static void add_messages(const struct pw_input *input, const struct pw_missing_input *in,
+                         struct messages *out)
+{
+    struct pw_row_comm_event *rows = NULL;
+    struct pw_h5_file *file;
+    size_t n = 0;
+    if (pw_input_file(input, NULL, &file))
+        return;
+    if (is_whole(file) && pw_h5_file_read_all(file, PW_TABLE_comm_event, (void *)&rows, &n) == 0)
+        for (size_t i = 0; i < in->ncalls; i++) {
+            const struct pw_row_c_open_call *call = &in->calls[i];
+            if (!is_message(call) || (call->rank != input->rank && call->peer != input->rank))
+                continue;
+            struct side side = {call, -1, call->peer == input->rank};
+            side.peer = number_in(in, call->comm_uid, side.is_other ? call->rank : call->peer);
+            if (side.peer >= 0)
+                *(side.is_other ? &out[i].other : &out[i].own) =
+                    count_messages(input, rows, n, side);
+        }
+    free(rows);
+    pw_h5_file_close(file);
+}
+
+/* Marks the open messages of which the other side has begun its part; NULL: memory is short. */
+static uint8_t *mark_begun(const struct pw_job *job, const struct pw_missing_input *in)
+{
+    struct messages *all = malloc((in->ncalls + 1) * sizeof(*all));
+    uint8_t *begun = calloc(in->ncalls + 1, sizeof(*begun));
+    int has = 0;
+    for (size_t i = 0; all && i < in->ncalls; i++) {
+        all[i] = (struct messages){-1, -1};
+        has |= is_message(&in->calls[i]);
+    }
+    if (!pw_procs_all_ok(&job->procs, all && begun)) {
+        free(all);
+        free(begun);
+        return NULL;
+    }
+    for (size_t i = 0; i < job->ninputs && has; i++)
+        add_messages(&job->inputs[i], in, all);
+    pw_ex_allreduce(PW_EX_IN_PLACE, all, 2 * in->ncalls, PW_EX_INT64_T, PW_EX_MAX, job->procs.comm);
+    for (size_t i = 0; i < in->ncalls; i++)
+        begun[i] = all[i].own > 0 && all[i].other >= all[i].own;
+    free(all);
+    return begun;
+}
+
 int pw_dumps_find(const struct pw_job *job, struct pw_row_c_hang **rows, size_t *n)
 {
     struct pw_row_c_open_call *calls = NULL;
@@ -548,11 +651,13 @@ int pw_dumps_find(const struct pw_job *job, struct pw_row_c_hang **rows, size_t 
     in.calls = calls;
     in.nmembers = dumps_gather_members(job, &in.members);
     in.ncomms = gather_comms(job, &in, &in.comms);
-    uint8_t *dumps = list_dumps(&job->world);
+    uint8_t *dumps = list_dumps(&job->world), *begun = mark_begun(job, &in);
     in.dumps = dumps;
+    in.begun = begun;
     if (job->procs.process == 0)
-        err = dumps ? pw_missing_find(&in, rows, n) : -ENOMEM;
+        err = dumps && begun ? pw_missing_find(&in, rows, n) : -ENOMEM;
     free(dumps);
+    free(begun);
     free(calls);
     free(in.members);
     free(in.comms);

@@ -410,6 +410,7 @@ static int take_entry(void *context)
         record.seq = int_of(f, "collective_seq_id");
     if (ran && (pw_decimal_scale(ran->text, ran->length, 6, &record.ran_ns) || record.ran_ns < 0))
         record.ran_ns = 0;
+    record.external = (uint64_t)(int_of(f, "record_id") + 1);
     record.end = record.launch = record.start;
     record.key[1] = record.start;
     if (is_open)

@@ -341,6 +341,7 @@ static void take_operation(struct writing *w, const struct pw_device_record *d)
     out.nccl.protocol = c->protocol;
     out.nccl.timed = d->timed;
     out.nccl.ran_ns = d->ran_ns;
+    out.nccl.operation = (int64_t)d->external;
     if (d->is_open)
         write_open(w, d, &out.event, c);
     pw_sorter_add(w->nccl, &out);

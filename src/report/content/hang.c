@@ -350,6 +350,72 @@ static void write_held(const struct pw_cluster *c, const struct pw_row_c_hang *r
         pw_sentence_add(s, "another operation");
 }
 
+/* The operation that a rank waits in which did not reach the operation of rows[first]: the index of
+ * its first row; c->nhang: there is none. *held becomes that rank. */
+static size_t operation_behind(const struct pw_cluster *c, size_t first, int32_t *held)
+{
+    const size_t end = first + pw_hang_rows(c, first);
+    while (first < end && c->hang[first].role != PW_REACH_HELD)
+        first++;
+    const struct pw_row_c_hang *other = first < end ? elsewhere(c, &c->hang[first]) : NULL;
+    if (!other)
+        return c->nhang;
+    *held = other->rank;
+    size_t at = (size_t)(other - c->hang);
+    while (at > 0 && c->hang[at - 1].operation == other->operation)
+        at--;
+    return at;
+}
+
+/* Whether each operation waits only for ranks that wait in others, so that none can go on. */
+static int is_deadlock(const struct pw_cluster *c)
+{
+    for (size_t i = 0, n; i < c->nhang; i += n) {
+        const struct pw_row_c_hang *rows = &c->hang[i];
+        n = pw_hang_rows(c, i);
+        const struct wanted alike = {PW_REACH_WAITING, waiting_row(rows, n), 0};
+        const size_t held = count_role(rows, n, PW_REACH_HELD);
+        if (!held || held + count_like(rows, n, alike) < n)
+            return 0;
+    }
+    return c->nhang > 0;
+}
+
+/* "Deadlock: rank 0 waits in all_reduce 1 of tp 1 for rank 1, which waits in all_reduce 1 of dp 2
+ * for rank 0." Follows the first rank that is held in each operation, until one comes again: as
+ * there are no others, there is one. Returns 0 when there is no deadlock. */
+static int write_deadlock(const struct pw_cluster *c, struct pw_sentence *s)
+{
+    int32_t held = -1;
+    size_t at = 0, fast = 0, known = is_deadlock(c);
+    do { /* Floyd's: `fast` takes two steps for each of `at`, and meets it in the cycle */
+        at = known ? operation_behind(c, at, &held) : c->nhang;
+        for (int i = 0; i < 2 && known; i++) {
+            fast = operation_behind(c, fast, &held);
+            known = fast < c->nhang;
+        }
+    } while (known && at != fast);
+    if (!known)
+        return 0;
+    size_t start = at;
+    for (size_t next = operation_behind(c, at, &held); next != at;
+         next = operation_behind(c, next, &held))
+        start = next < start ? next : start; /* the one that is told first below */
+    while (operation_behind(c, at, &held) != start)
+        at = operation_behind(c, at, &held);
+    pw_sentence_add(s, "Deadlock: rank %" PRId32, held); /* it waits in that one */
+    at = start;
+    do {
+        pw_sentence_add(s, at == start ? " waits in " : ", which waits in ");
+        const size_t next = operation_behind(c, at, &held);
+        pw_hang_operation(waiting_row(&c->hang[at], pw_hang_rows(c, at)), s);
+        pw_sentence_add(s, " for rank %" PRId32, held);
+        at = next;
+    } while (at != start);
+    pw_sentence_add(s, ".");
+    return 1;
+}
+
 static void write_one(const struct pw_cluster *c, const struct pw_row_c_hang *rows, size_t n,
                       struct pw_sentence *s)
 {
@@ -470,10 +536,11 @@ void pw_hang_write(const struct pw_cluster *c, struct pw_sentence *s)
                         c->nopen_calls);
     else if (!c->nhang)
         write_none(c, s);
+    const int is_begun = write_deadlock(c, s);
     for (size_t i = 0; i < c->nhang; i += n) {
         n = pw_hang_rows(c, i);
         if (told++ < TOLD) {
-            pw_sentence_add(s, told > 1 ? " " : "");
+            pw_sentence_add(s, told > 1 || is_begun ? " " : "");
             write_one(c, &c->hang[i], n, s);
         }
     }
