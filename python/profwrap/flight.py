@@ -144,6 +144,65 @@ def new_file(path):
         os.close(folder)
 
 
+def old_numbers(entries):
+    """Numbers the collectives of one group of PyTorch 2.2 or 2.3, which counts messages with them. The
+    messages of a rank are not those of the others, so they are left out of the count; where the group's
+    first operations are lost, and it has messages, the numbers are not known.
+    """
+    own = [one for one in entries if not one["is_p2p"]]
+    numbers = {}
+    for one in own:
+        numbers.setdefault(one["seq_id"], len(numbers) + 1)
+    if len(own) < len(entries) and entries[0]["seq_id"] > 1:
+        return
+    for one in own:
+        one["collective_seq_id"] = numbers[one["seq_id"]] if len(own) < len(entries) else one["seq_id"]
+
+
+def old_groups(config):
+    """The groups of PyTorch 2.3 by their numbers, which a process counts for itself: the name is the
+    list of ranks, and of groups with the same ranks their order.
+    """
+    seen, groups = {}, {}
+    for number, ranks in sorted(config.items()):
+        key = str(list(ranks))
+        seen[key] = seen.get(key, 0) + 1
+        name = key if seen[key] == 1 else f"{key} number {seen[key]}"
+        groups[number] = ("0", "default_pg", key) if number == 0 else (name, "process group", key)
+    return groups
+
+
+def modern(dump, path):
+    """Returns a dump of PyTorch 2.2, which is a list of entries, or 2.3, whose version is 1, in the form
+    of later ones. Those of 2.2 do not have the ranks of groups.
+    """
+    is_list = isinstance(dump, list) and all(isinstance(one, dict) and "seq_id" in one for one in dump)
+    is_first = isinstance(dump, dict) and str(dump.get("version")).startswith("1.")
+    if not is_list and not is_first:
+        return dump
+    old = {"version": "PyTorch 2.2", "entries": dump} if is_list else dump
+    groups = old_groups(old.get("pg_config") or {})
+    unknown = {0: ("0", "default_pg", "[]")}
+    by_group = {}
+    for one in old["entries"]:
+        number = one["pg_id"]
+        group = groups.get(number) or unknown.setdefault(
+            number, (f"{number} of {os.path.basename(path)}", "process group", "[]"))
+        one["process_group"] = group[:2]
+        before = by_group.setdefault(number, [])
+        one["is_p2p"] = one["profiling_name"].startswith(("nccl:send", "nccl:recv")) or bool(
+            "coalesced" in one["profiling_name"] and before and before[-1]["is_p2p"])
+        if "time_created_us" in one:
+            one["time_created_ns"] = 1000 * one["time_created_us"]
+        before.append(one)
+    for entries in by_group.values():
+        old_numbers(entries)
+    old["pg_config"] = {name: {"name": name, "desc": desc, "ranks": ranks}
+                        for name, desc, ranks in groups.values()} or \
+        {"": {"name": "", "desc": "", "ranks": "[]"}}
+    return old
+
+
 def write(dump, file, most):
     """Writes the value as JSON of at most `most` characters."""
     written = 0
@@ -162,6 +221,10 @@ def convert(path):
         dump = PlainValues(io.BytesIO(data)).load()
     except Exception as error:  # a damaged pickle raises about anything
         raise ValueError(f"is no pickle of plain values: {error}") from error
+    try:
+        dump = modern(dump, path)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"is no dump of PyTorch 2.2 or 2.3, whose keys it has: {error}") from error
     with new_file(path + ".json") as file:
         write(dump, file, MOST_GROWTH * len(data) + LEAST_LIMIT)
     return path + ".json"

@@ -1716,6 +1716,55 @@ def flight_recorder_pickles_become_json_without_running_them():
     assert "cannot be read" in convert(os.path.join(where, "nowhere"), 1)
 
 
+@case
+def flight_recorder_dumps_of_older_pytorch_are_read():
+    """2.2 writes a list without groups, 2.3 version 1.4, whose groups are numbers of the process. Rank 2 is
+    missing in the fourth operation of all; in the group of ranks 2 and 3, 3 waits for 2.
+    """
+    import pickle
+    python = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
+
+    def entries(rank, is_first):
+        """A message of ranks 0 and 1 takes a number of all."""
+        pair = 1 if rank < 2 else 4
+        names = [(0, "nccl:all_reduce"), (pair, "nccl:all_gather"), (0, "nccl:all_reduce")] + \
+            [(0, "nccl:send 0->1" if rank == 0 else "nccl:recv 1<-0")] * (rank < 2) + \
+            [(0, "nccl:all_reduce")] + [(pair, "nccl:all_gather")] * (rank != 2) + \
+            [(0, "nccl:all_reduce")] * (rank != 2)
+        counted, out = {}, []
+        for number, (group, name) in enumerate(names):
+            counted[group] = counted.get(group, 0) + 1
+            waits = number >= len(names) - (1 if rank < 2 else 2) and rank != 2
+            one = {"pg_id": group, "seq_id": counted[group], "profiling_name": name,
+                   "input_sizes": [[1000]], "output_sizes": [[1000]], "frames": [], "retired": not waits,
+                   "state": "scheduled" if waits else "completed"}
+            created = BASE_US + 10 * number + rank
+            out.append({**one, "time_created_us": created} if is_first else
+                       {**one, "record_id": number, "op_id": counted[group],
+                        "time_created_ns": 1000 * created, "time_discovered_started_ns": None})
+        return out
+
+    def write(folder, rank, document):
+        os.makedirs(os.path.join(where, folder), exist_ok=True)
+        path = trace(os.path.join(folder, f"nccl_trace_rank_{rank}"), None, text=pickle.dumps(document, 2))
+        subprocess.run([sys.executable, "-m", "profwrap.flight", path], check=True,
+                       env={**os.environ, "PYTHONPATH": python})
+        return path + ".json"
+    for version, said in (
+            ("2.3", "Rank 2 did not reach all_reduce 4 of default_pg, in which ranks 0, 1 and 3 wait. Rank 2 "
+             "did not reach all_gather 2 of process group [2, 3], in which rank 3 waits."),
+            ("2.2", "Rank 2 did not reach all_reduce 4 of default_pg, in which ranks 0, 1 and 3 wait. Rank 3 "
+             "waits in all_gather of inferred: process group 4 of nccl_trace_rank_3, whose members the dumps do not "
+             "have.")):
+        ranks, _ = imported(*(write(version, rank, entries(rank, True) if version == "2.2" else {
+            "version": "1.4", "nccl_comm_state": {}, "entries": entries(rank, False),
+            "pg_config": {0: [0, 1, 2, 3], **({1: [0, 1]} if rank < 2 else {4: [2, 3]})}})
+            for rank in range(4)))
+        directory, cluster = merged(ranks)
+        cluster.close()
+        assert said_of(directory)[0] == said, (version, said_of(directory)[0])
+
+
 CATEGORIES = {"cpu_op": "events/range", "user_annotation": "events/range",
               "kernel": "events/kernel", "gpu_memcpy": "events/memcpy",
               "gpu_memset": "events/memset", "cuda_runtime": "events/cuda_api"}

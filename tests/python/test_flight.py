@@ -70,6 +70,12 @@ def test_nothing_is_called():
         refuses(data, word)
 
 
+def test_old_dumps_with_other_values_are_no_dumps():
+    for values in ([{"seq_id": 0}], [{"seq_id": 0, "pg_id": [], "profiling_name": ""}]):
+        refuses(pickle.dumps(values, 2), "is no dump of PyTorch 2.2")
+    refuses(pickle.dumps({"version": "1.4", "entries": 7}, 2), "is no dump of PyTorch 2.2")
+
+
 def test_deep_values_end_in_one_line():
     refuses(b"\x80\x02" + b"]" * 100000 + b"a" * 99999 + b".", "recursion")
 
