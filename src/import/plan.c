@@ -75,6 +75,13 @@ int pw_import_plan_check_job(struct pw_import_plan *plan, char *problem, size_t 
     const struct pw_import_file *sized = NULL, *backed = NULL, *named = NULL;
     for (size_t i = 0; i < plan->nfiles; i++) {
         const struct pw_import_file *f = &plan->files[i];
+        if ((f->format == &pw_import_flight) != (plan->files[0].format == &pw_import_flight)) {
+            snprintf(problem, size,
+                     "%s and %s are a dump of the Flight Recorder and a trace with times: import "
+                     "one kind at a time, with --format %s or --format %s",
+                     plan->files[0].path, f->path, plan->files[0].format->name, f->format->name);
+            return -EINVAL;
+        }
         if (sized && f->head.world_size > 0 && f->head.world_size != sized->head.world_size) {
             snprintf(problem, size,
                      "%s is of a job of %lld ranks, and %s is of a job of %lld: import "
@@ -95,13 +102,6 @@ int pw_import_plan_check_job(struct pw_import_plan *plan, char *problem, size_t 
                      "%s and %s have no communicator of all ranks in common (%s, %s): import one "
                      "job at a time, or each file alone with --rank N",
                      named->path, f->path, named->head.job, f->head.job);
-            return -EINVAL;
-        }
-        if ((f->format == &pw_import_flight) != (plan->files[0].format == &pw_import_flight)) {
-            snprintf(problem, size,
-                     "%s and %s are a dump of the Flight Recorder and a trace with times: import "
-                     "one kind at a time, with --format flight or without the dumps",
-                     plan->files[0].path, f->path);
             return -EINVAL;
         }
         named = f->head.job[0] ? f : named;

@@ -38,7 +38,7 @@ static void keep_text(struct pw_import_plan *plan, struct pw_import_file *file,
 static int look(struct pw_import_plan *plan, struct pw_import_file *file,
                 const struct pw_import_wish *wish, char *problem, size_t size)
 {
-    int err = -EINVAL;
+    int err = -EINVAL, is_other = 0;
     char what[sizeof(file->head.problem)] = "";
     const struct pw_jsonfile_text text =
         pw_jsonfile_load(file->path); /* it is read several times */
@@ -50,10 +50,14 @@ static int look(struct pw_import_plan *plan, struct pw_import_file *file,
         file->head.text = text;
         err = format->look(file->path, &file->head);
         file->format = format;
+        is_other |= file->head.is_other;
         if (!what[0])
             memcpy(what, file->head.problem, sizeof(what));
     }
+    if (err == -EINVAL && wish->format && !what[0])
+        snprintf(what, sizeof(what), "is not of the format %s", wish->format->name);
     keep_text(plan, file, &text);
+    file->head.is_other = is_other;
     const char *foreign = err == -EINVAL || err == -ENOTSUP ? pw_foreign_file(file->path) : NULL;
     if (foreign)
         return pw_import_plan_fail(problem, size, err, file->path, foreign);
@@ -340,10 +344,69 @@ static int add_others(struct pw_import_plan *plan, const char *path,
     return 0;
 }
 
+/* Files of a directory that are no traces, such as the config.json of a model, and why the first of
+ * them is none. */
+struct others {
+    size_t n;
+    char names[400], problem[600];
+};
+
+static void note_other(struct others *others, const char *name, const char *problem)
+{
+    const size_t used = strlen(others->names);
+    if (!others->n++)
+        snprintf(others->problem, sizeof(others->problem), "%s", problem);
+    if (used + strlen(name) + 6 < sizeof(others->names))
+        snprintf(others->names + used, sizeof(others->names) - used, "%s%s", used ? ", " : "",
+                 name);
+    else if (used && others->names[used - 1] != '.')
+        strcat(others->names, ", ...");
+}
+
+/* Adds the traces of a directory. A whole file that is something else is left out, since other
+ * programs write JSON, too; a damaged one may be the trace of a rank, and is refused. */
+static int add_traces(struct pw_import_plan *plan, const char *path,
+                      const struct pw_import_wish *wish, char *problem, size_t size)
+{
+    struct others others = {0};
+    struct dirent **entries;
+    char file[4200];
+    int err = 0;
+    const int found = scandir(path, &entries, is_trace, alphasort);
+    if (found < 0)
+        return pw_import_plan_fail(problem, size, -errno, path, "");
+    if (found == 0)
+        err = fail_without_files(path, problem, size);
+    const size_t n = (size_t)found;
+    for (size_t i = 0; i < n && !err; i++) {
+        snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
+        err = add_file(plan, file, wish, problem, size);
+        if (!err || !plan->files[plan->nfiles - 1].head.is_other)
+            continue;
+        note_other(&others, entries[i]->d_name, problem);
+        drop_last(plan);
+        err = 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        free(entries[i]);
+    free(entries);
+    const size_t used = strlen(problem);
+    if (err == -EINVAL && n > 1)
+        snprintf(problem + used, size - used,
+                 "; to import the directory without it, move it away, or name the other files");
+    if (err)
+        return err;
+    snprintf(problem, size, "%s", others.n == n ? others.problem : "");
+    if (others.n && others.n < n)
+        pw_import_plan_note(plan, "%s: left out, because they are not of %s%s: %s", path,
+                            wish->format ? "the format " : "a format that is imported",
+                            wish->format ? wish->format->name : "", others.names);
+    return others.n == n ? -EINVAL : 0;
+}
+
 static int add_directory(struct pw_import_plan *plan, const char *path,
                          const struct pw_import_wish *wish, char *problem, size_t size)
 {
-    struct dirent **entries;
     struct pw_ascend_found found;
     char file[4200];
     int err = pw_ascend_find(path, &found);
@@ -363,18 +426,7 @@ static int add_directory(struct pw_import_plan *plan, const char *path,
         return err && !*problem ? pw_import_plan_fail(problem, size, err, path, "") : err;
     if (pw_msprof_find(path, file, sizeof(file)) == 0)
         return add_analysis(plan, file, wish, problem, size);
-    int n = scandir(path, &entries, is_trace, alphasort);
-    if (n < 0)
-        return pw_import_plan_fail(problem, size, -errno, path, "");
-    if (n == 0)
-        err = fail_without_files(path, problem, size);
-    for (int i = 0; i < n; i++) {
-        snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
-        err = err ? err : add_file(plan, file, wish, problem, size);
-        free(entries[i]);
-    }
-    free(entries);
-    return err;
+    return add_traces(plan, path, wish, problem, size);
 }
 
 static int add_path(struct pw_import_plan *plan, const char *path,

@@ -477,6 +477,39 @@ def steps_are_told_by_their_name_in_every_category():
 
 
 @case
+def other_files_of_a_directory_are_left_out_and_named():
+    mixed = tempfile.mkdtemp(dir=where)
+
+    def put(name, text):
+        return trace(os.path.join(mixed, name), None, text=text)
+    for rank in range(2):
+        trace(os.path.join(mixed, f"rank-{rank}.json"), [event("aten::mm", "cpu_op", 0, 10)], rank, 2)
+    put("config.json", '{"layers": 32}')
+    put("events.jsonl", '{"loss": 2.5}\n{"loss": 2.0}\n')
+    put("timeline.json", '[{"ph": "X", "cat": "x", "name": "a", "ts": 1, "dur": 1, "pid": 1, "tid": 1}]')
+    put("trainer_state.json", '{"log_history": [{"loss": 2.5, "step": 1}]}')
+    ranks, said = imported(mixed)
+    assert sorted(ranks) == [0, 1] and "left out, because they are not of a format that is imported: " \
+        "config.json, events.jsonl, timeline.json, trainer_state.json\n" in said, said
+    assert "config.json: has no traceEvents" in refused(os.path.join(mixed, "config.json"))
+    dump = flight("dump_rank_0.json", [entry(0, "nccl:all_reduce", 0, seq=1)])
+    os.rename(dump, os.path.join(mixed, "dump_rank_0.json"))
+    assert "--format flight or --format kineto" in refused(mixed)
+    ranks, said = imported("--format", "kineto", mixed)
+    assert sorted(ranks) == [0, 1] and "not of the format kineto: config.json, dump_rank_0.json, " in said, said
+    ranks, said = imported("--format", "flight", mixed)
+    assert sorted(ranks) == [0] and "dump_rank_0.json" not in said.split("left out")[1], said
+    put("rank-2.json", "")  # damaged, and perhaps of a rank
+    said = refused(mixed)
+    assert "rank-2.json: is no JSON" in said and "name the other files" in said, said
+    os.unlink(os.path.join(mixed, "rank-2.json"))
+    for name in os.listdir(mixed):
+        if "rank" in name:
+            os.unlink(os.path.join(mixed, name))
+    assert "config.json: has no traceEvents" in refused(mixed)
+
+
+@case
 def traces_of_different_jobs_are_refused():
     events = [event("aten::mm", "cpu_op", 0, 10)]
     said = refused(trace("one.json", events, 0, 2), trace("two.json", events, 1, 4))
@@ -485,7 +518,8 @@ def traces_of_different_jobs_are_refused():
     said = refused(trace("one.json", events, 0, 2), trace("two.json", events, None, head=other))
     assert "gloo" in said and "nccl" in said, said
     said = refused(trace("one_rank0.json", events, None), flight("dump_rank_1.json", []))
-    assert "a dump of the Flight Recorder and a trace with times" in said, said
+    assert "a dump of the Flight Recorder and a trace with times" in said and \
+        "with --format kineto or --format flight" in said, said
     said = refused(trace("three.json", events, 5, 2))
     assert "rank beyond its job's number of ranks" in said, said
 

@@ -193,9 +193,8 @@ static int look_at(const char *path, struct pw_import_head *out)
                  "code in it");
         return -ENOTSUP;
     }
-    if (!err && (look.is_other || !look.is_flight))
-        err = -EINVAL;
-    return err;
+    out->is_other = !err && end.cut_at < 0 && (look.is_other || !look.is_flight);
+    return !err && (look.is_other || !look.is_flight) ? -EINVAL : err;
 }
 
 /* ---- its operations ---- */

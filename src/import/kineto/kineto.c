@@ -404,6 +404,7 @@ static int refuse_foreign(const struct look *look)
                  : "no trace of PyTorch: it has %lld events%s",
              (long long)look->events,
              tool[0] ? tool : "; profwrap import --help lists what is imported");
+    head->is_other = 1;
     return -ENOTSUP;
 }
 
@@ -430,6 +431,7 @@ static int pw_kineto_look(const char *path, struct pw_import_head *out)
                      end.problem, (long long)end.cut_at);
         else
             snprintf(out->problem, sizeof(out->problem), "has no traceEvents");
+        out->is_other = end.cut_at < 0;
         err = -EINVAL;
     } else if (err == -EINVAL) {
         snprintf(out->problem, sizeof(out->problem),

@@ -25,6 +25,7 @@ struct pw_import_head {
     char (*used)[64];       /* names of the groups that the file has collectives of */
     size_t nused;
     int has_lost; /* 1: the file has not all operations from the start of the program on */
+    int is_other; /* 1: `look` failed on a whole file, which is something else: not a damaged one */
     struct pw_jsonfile_text text; /* of the file, if it is small and has been read */
     char problem[320]; /* why the file cannot be read, when `look` fails; else a remark, or "" */
 };
