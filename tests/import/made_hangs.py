@@ -325,7 +325,7 @@ class Job:
         sentence = re.split(r"(?<=[a-z0-9])\. (?=[A-Z])", headline)[0].rstrip(".")
         waits = [(rank, one) for rank, one in self.waiting() if self.has_dump(rank)]
         if not waits:
-            return None if sentence.startswith("No rank waits: all operations") else "nobody waits"
+            return None if sentence.startswith("No rank waits in an operation that the dumps") else "nobody waits"
         for pattern, check in PATTERNS:
             found = pattern.fullmatch(sentence)
             if found:

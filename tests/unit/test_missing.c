@@ -268,9 +268,10 @@ static void test_all_are_there(void **state)
     check(&j, 0,
           "Ranks 0-3 wait in all_reduce 6 of default_pg, which all its members have reached.");
     make(&j);
-    check(&j, 0,
-          "No rank waits: all operations that the dumps have had ended when they were written. How "
-          "long ranks waited is not known, because dumps have only when operations were enqueued.");
+    check(
+        &j, 0,
+        "No rank waits in an operation that the dumps have: all had ended when they were written. "
+        "Not in dumps are new_group(), monitored_barrier() and messages of Gloo.");
 }
 
 static void test_what_dumps_do_not_have_is_not_known(void **state)

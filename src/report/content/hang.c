@@ -432,6 +432,9 @@ static void write_one(const struct pw_cluster *c, const struct pw_row_c_hang *ro
             pw_sentence_add(s, ", which wait%s elsewhere",
                             count_role(rows, n, PW_REACH_HELD) == 1 ? "s" : "");
         }
+        if (row->source == PW_SOURCE_GLOO && count_role(rows, n, PW_REACH_MISSING) > 1)
+            pw_sentence_add(s, "; they may wait for each other in messages of Gloo, which are not "
+                               "in dumps");
         write_unknown(rows, n, s);
     } else if (count_role(rows, n, PW_REACH_NO_OPERATIONS) ||
                count_role(rows, n, PW_REACH_NO_DUMP)) {
@@ -462,9 +465,10 @@ static void write_one(const struct pw_cluster *c, const struct pw_row_c_hang *ro
             pw_sentence_add(s, pw_hang_ranks(rows, n, PW_REACH_ENDED, s) == 1 ? " has ended"
                                                                               : " have ended");
         } else {
-            pw_sentence_add(s, is_message(row) ? ", which that rank has reached, too"
-                               : row->seq < 0  ? ", whose members the dumps do not have"
-                                               : ", which all its members have reached");
+            pw_sentence_add(s, is_message(row) && row->peer < 0 ? ""
+                               : is_message(row) ? ", which that rank has reached, too"
+                               : row->seq < 0    ? ", whose members the dumps do not have"
+                                                 : ", which all its members have reached");
         }
     }
     pw_sentence_add(s, ".");
@@ -511,9 +515,9 @@ static void write_none(const struct pw_cluster *c, struct pw_sentence *s)
                         "%zu of %zu ranks have had ended when they were written",
                         told, told + empty + absent);
     else
-        pw_sentence_add(s, "No rank waits: all operations that the dumps have had ended when they "
-                           "were written. How long ranks waited is not known, because dumps have "
-                           "only when operations were enqueued");
+        pw_sentence_add(s, "No rank waits in an operation that the dumps have: all had ended when "
+                           "they were written. Not in dumps are new_group(), monitored_barrier() "
+                           "and messages of Gloo");
     if (told && empty)
         pw_sentence_add(s, ", and %zu dump%s no operations", empty, empty == 1 ? " has" : "s have");
     if (told && absent)
