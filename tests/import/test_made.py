@@ -8,12 +8,18 @@ and prints each input of which the first sentence, or a number, is wrong. Status
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import trace_sums  # noqa: E402
+
+
+# What a report advises for a next run with profwrap, which does not help who has only traces.
+OF_RUNS = re.compile(r"--(level|activities|clock-|ring-size|sample-hz|hang-timeout|audit)|"
+                     r"profwrap_\w+\(|profwrap\.(step|phase|op|queue|work)\(|ctl status|mpirun -np")
 
 
 def run(profwrap, *arguments):
@@ -58,6 +64,8 @@ def wrong(profwrap, kind, seed):
         problem = check(result)
         if not problem and result.headline and not result.says(result.headline):
             problem = "text, JSON and HTML say different things"
+        if not problem and result.headline and OF_RUNS.search(result.text):
+            problem = f"the advice is for a run with profwrap: {OF_RUNS.search(result.text)[0]}"
         return problem and f"{problem}\n    {result.headline or result.said}"
 
 

@@ -167,7 +167,10 @@ static const struct pw_advice_rule rules[] = {
              "which."},
     {JOB("no_communication", pw_judge_no_communication), .wanting = PW_WANTING_COMMUNICATION,
      .text = "No communication was recorded on some ranks, or on all. If they communicate, check "
-             "that --activities includes it and that recording was not paused all the time."},
+             "that --activities includes it and that recording was not paused all the time.",
+     .imported = "The files have no communication of some ranks, or of all. If they communicate, "
+                 "trace their GPUs, too (in torch.profiler activities=[ProfilerActivity.CPU, "
+                 "ProfilerActivity.CUDA]), and steps that communicate."},
     {JOB("ranks_missing", pw_judge_ranks_missing), .traits = RULE_DUMPS,
      .wanting = PW_WANTING_ALL_RANKS,
      .text = "Ranks are missing: check that every host can write to the output directory (a "
@@ -177,27 +180,41 @@ static const struct pw_advice_rule rules[] = {
     {JOB("ranks_unclosed", pw_judge_ranks_unclosed),
      .text = "Some ranks were killed before their file was closed: their last seconds are "
              "missing. See the exit status and signal of each rank in report.json, "
-             "completeness.ranks."},
+             "completeness.ranks.",
+     .imported = "The files of some ranks end early: their last events are missing. Trace these "
+                 "ranks again, or compare only the steps before."},
     {JOB("events_dropped", pw_judge_events_dropped),
      .text = "Events were dropped: raise --ring-size (for example --ring-size 64M), or record "
-             "less with --level 0."},
+             "less with --level 0.",
+     .imported = "Events of the files are damaged and left out: their numbers are on the lines of "
+                 "profwrap import. Trace these ranks again, and look for full disks and programs "
+                 "that were killed while they wrote."},
     {JOB("ring_waits", pw_judge_ring_waits),
      .text = "Ranks waited for room in a full ring, which looks like their own work: raise "
              "--ring-size, or record less with --level 0."},
     {JOB("nccl_untimed", pw_judge_nccl_untimed), .wanting = PW_WANTING_NCCL_TIMES,
      .text = "The times of NCCL's operations are unknown, and so are waits in them and their "
-             "bandwidth: record GPU kernels (cuda among the --activities), or use --level 2."},
+             "bandwidth: record GPU kernels (cuda among the --activities), or use --level 2.",
+     .imported = "The times of NCCL's operations are unknown, and so are waits in them and their "
+                 "bandwidth: import traces of torch.profiler, or logs of NCCL Inspector that were "
+                 "written with NCCL_INSPECTOR_DUMP_VERBOSE=1."},
     {JOB("nccl_unplaced", pw_judge_nccl_unplaced), .wanting = PW_WANTING_NCCL_REPLAYS,
      .text = "NCCL's operations in replayed CUDA graphs are unknown, and so are waits in them: "
              "NCCL 2.28 or later says what is captured. Record from the capture on without pauses "
              "and without another profiler in the program."},
     {JOB("no_steps", pw_judge_no_steps), .wanting = PW_WANTING_STEPS,
      .text = "Mark the steps, so that ranks can be compared step by step: call profwrap_step(n) "
-             "of profwrap.h, or MPI_Pcontrol(10), at the start of each iteration."},
+             "of profwrap.h, or MPI_Pcontrol(10), at the start of each iteration.",
+     .imported = "Mark the steps, so that ranks can be compared step by step: call the profiler's "
+                 "step() in each iteration (torch.profiler, torch_npu and MindSpore have it), or "
+                 "record the job with profwrap."},
     {JOB("steps_inferred", pw_judge_steps_inferred),
      .text = "The program marks no steps; they are inferred from its calls. To be sure, mark "
              "them: profwrap_step(n) of profwrap.h, or MPI_Pcontrol(10), at the start of each "
-             "iteration."},
+             "iteration.",
+     .imported = "The files mark no steps; they are inferred from the calls. To be sure, call the "
+                 "profiler's step() in each iteration (torch.profiler, torch_npu and MindSpore "
+                 "have it), or record the job with profwrap."},
     {JOB("few_steps", pw_judge_few_steps), .wanting = PW_WANTING_MORE_STEPS,
      .text = "Few steps were measured: profile more of them (20 or more) before you trust the "
              "comparison."},
@@ -205,14 +222,22 @@ static const struct pw_advice_rule rules[] = {
      .text = "The ranks' clocks are not aligned, so it is unknown which rank waited for which. "
              "Run with --clock-sync active, and let the hosts reach each other by UDP "
              "(--clock-interval); else only ranks that communicate in both directions can be "
-             "aligned."},
+             "aligned.",
+     .imported = "The ranks' clocks are not aligned, so it is unknown which rank waited for which. "
+                 "Clocks are aligned by collectives: import the traces of all ranks, of the same "
+                 "steps, with the GPU kernels of their collectives."},
     {JOB("no_peers", pw_judge_no_peers), .wanting = PW_WANTING_PEERS,
      .text = "Compare the rank with one of the same role: run with more ranks of it (data "
              "parallel replicas), give its amount of work with profwrap_work(), or move it to "
-             "another host and compare the runs."},
+             "another host and compare the runs.",
+     .imported = "Compare the rank with one of the same role: trace more ranks of it (data "
+                 "parallel replicas), or move it to another host and compare the traces."},
     {JOB("clock_coarse", pw_judge_clock_coarse),
      .text = "The clock error is above 5 % of a step: smaller differences between hosts cannot be "
-             "seen. A longer run on a quieter network narrows it."},
+             "seen. A longer run on a quieter network narrows it.",
+     .imported =
+         "The clock error is above 5 % of a step: smaller differences between hosts cannot be "
+         "seen. Traces of more steps narrow it, because clocks are aligned by the collectives."},
     {JOB("slow_host", pw_judge_slow_host), .traits = RULE_HOST,
      .text = "The ranks of a host are slow together: compare it with another (clock speed and its "
              "limits, temperature, other jobs, memory, storage), or leave it out."},
@@ -246,7 +271,9 @@ static const struct pw_advice_rule rules[] = {
      .shared = BIT(PW_SHARED_DATA_WAIT)},
     {JOB("data_wait", pw_judge_data_wait), .shared = BIT(PW_SHARED_DATA_WAIT),
      .text = "Ranks wait for data in each step: give the loader more workers or a deeper prefetch "
-             "queue. profwrap_queue() shows which part of it is slow."},
+             "queue. profwrap_queue() shows which part of it is slow.",
+     .imported = "Ranks wait for data in each step: give the loader more workers or a deeper "
+                 "prefetch queue."},
     {JOB("transfer_exposed", pw_judge_transfer_exposed), .shared = BIT(PW_SHARED_TRANSFERS),
      .text = "Much of the step is communication that no computation hides: start it earlier "
              "(nonblocking collectives during backward), send less, or use a faster network path.",
@@ -277,7 +304,11 @@ static const struct pw_advice_rule rules[] = {
      .text = "Look at the ranks while they are in that call, by 'profwrap ctl status --stacks "
              "DIR': what is not in an MPI library's wait is late. Start-up: programs and "
              "libraries on a slow shared disk, a host that starts late. End: callbacks of "
-             "attributes, clean-up of libraries."},
+             "attributes, clean-up of libraries.",
+     .imported = "Look at the ranks while they are in that call, with py-spy dump --pid PID or a "
+                 "debugger: what is not in an MPI library's wait is late. Start-up: programs and "
+                 "libraries on a slow shared disk, a host that starts late. End: callbacks of "
+                 "attributes, clean-up of libraries."},
     {JOB("memory_growth", pw_judge_memory_growth),
      .text = "Memory grows with every step: look for what is kept, such as a graph or a loss with "
              "its history, lists that are appended to, caches without a limit.",
@@ -285,10 +316,15 @@ static const struct pw_advice_rule rules[] = {
               "appended to, requests and buffers that are not freed, caches without a limit."},
     {JOB("profiling_costly", pw_judge_profiling_costly),
      .text = "Profiling itself cost more than 2 % of the run: record less with --level 0 or a "
-             "lower --sample-hz before you compare run times."},
+             "lower --sample-hz before you compare run times.",
+     .imported = "The profiler itself cost more than 2 % of the run: trace fewer steps, and in "
+                 "torch.profiler without with_stack, record_shapes and profile_memory, before you "
+                 "compare run times."},
     {JOB("one_rank", pw_judge_one_rank),
      .text = "Profile more than one rank (mpirun -np N profwrap …) to see which holds the others "
-             "back."},
+             "back.",
+     .imported = "Import the traces of several ranks, which each rank writes itself, to see which "
+                 "holds the others back: profwrap import -o DIR FILES."},
 };
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
 _Static_assert(RULES <= (int)PW_ADVICE_MAX, "every rule may apply at once");

@@ -179,9 +179,11 @@ static void write_untimed(const struct pw_figures *f, const struct pw_nccl_unkno
     if (nccl->untimed)
         pw_sentence_add(s,
                         "only the enqueueing of %" PRId64 " NCCL operations was recorded, so waits "
-                        "and bandwidth are unknown, too; record GPU kernels (activity cuda) or "
-                        "use --level 2",
-                        nccl->untimed);
+                        "and bandwidth are unknown, too; %s",
+                        nccl->untimed,
+                        f->cluster->imported[0]
+                            ? "traces of GPU kernels have them"
+                            : "record GPU kernels (activity cuda) or use --level 2");
     else
         pw_sentence_add(s,
                         "the operations of %" PRId64 " NCCL kernels in replayed CUDA graphs are "

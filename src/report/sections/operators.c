@@ -380,6 +380,7 @@ const struct pw_section pw_section_operators = {
     .title = "Operators: self time, and ranks on which they take longer",
     .flags = PW_SECTION_WHOLE | PW_SECTION_PAGE,
     .lacks = lack_of_operators,
+    .how_imported = "Trace with activities=[ProfilerActivity.CPU, ...] of torch.profiler.",
     .print = show_operators,
     .keys = {{"operators", make_operators}},
     .csv = put_operators,

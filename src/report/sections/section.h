@@ -50,6 +50,10 @@ struct pw_section {
     bool (*is_of)(const struct pw_cluster *cluster);           /* NULL: every job has it */
     struct pw_lack (*lacks)(const struct pw_figures *figures); /* NULL: always has data */
 
+    /* The `how` for jobs that were imported: who has only a trace cannot use options of a run.
+     * NULL: there is none. */
+    const char *how_imported;
+
     /* Whether a whole report says how to get what the section lacks. NULL: always. */
     bool (*is_missed)(const struct pw_figures *figures);
 

@@ -86,7 +86,10 @@ int pw_report_sections_check(const char *list, char *problem, size_t size)
 
 struct pw_lack pw_section_lack(const struct pw_section *section, const struct pw_figures *figures)
 {
-    return section->lacks ? section->lacks(figures) : (struct pw_lack){0};
+    struct pw_lack lack = section->lacks ? section->lacks(figures) : (struct pw_lack){0};
+    if (lack.how && figures->cluster->imported[0])
+        lack.how = section->how_imported;
+    return lack;
 }
 
 int pw_section_print(const struct pw_section *section, const struct pw_page *page)

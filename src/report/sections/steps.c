@@ -437,6 +437,7 @@ const struct pw_section pw_section_steps = {
     .flags = PW_SECTION_PAGE,
     .tables = {PW_TABLE_c_step, PW_TABLE_c_trend},
     .lacks = lack_of_steps,
+    .how_imported = "Call the profiler's step() in each iteration.",
     .print = show_steps,
     .keys = {{"steps", make_steps}, {"step_trace", make_step_trace}, {"trends", make_trends}},
     .csv = put_step_trace,
@@ -447,5 +448,6 @@ const struct pw_section pw_section_phases = {
     .title = "Phases: each rank's own work, without waiting for other ranks",
     .flags = PW_SECTION_PAGE,
     .lacks = lack_of_phases,
+    .how_imported = "Name parts of a step with record_function() of torch.profiler.",
     .print = show_phases,
 };

@@ -185,8 +185,9 @@ function renderData(box, [rank]) {
     box.append(element("h2", {}, "Data pipeline"));
     const data = report.data_pipeline;
     if (!data) {
-        note(box, "Not known: no queue was sampled. profwrap_queue() records how full a queue is; " +
-            "that of PyTorch's DataLoader is recorded when it has workers.");
+        note(box, "Not known: no queue was sampled." + (report.job.imported ? "" :
+            " profwrap_queue() records how full a queue is; that of PyTorch's DataLoader is recorded when " +
+            "it has workers."));
         return;
     }
     adviceAbout(box, ["data_processing_slow", "data_transfer_slow", "data_wait", "data_starvation",
