@@ -51,6 +51,13 @@ static int is_collective(const struct pw_row_c_open_call *call)
     return pw_op_info(call->op)->cls == PW_CLASS_COLL;
 }
 
+/* Whether both are parts of one collective. Without a number, that may be of the same function. */
+static int is_same(const struct pw_row_c_open_call *a, const struct pw_row_c_open_call *b)
+{
+    return is_collective(a) && is_collective(b) && a->comm_uid == b->comm_uid && a->seq == b->seq &&
+           (a->seq >= 0 || a->op == b->op);
+}
+
 static size_t first_call(const struct search *s, int64_t rank)
 {
     return pw_search(s->in->calls, s->in->ncalls, PW_SEARCH_KEY(struct pw_row_c_open_call, rank),
@@ -136,12 +143,13 @@ static void add_row(struct search *s, struct operation *op, int64_t rank, enum p
         row->count = call->count;
         memcpy(row->datatype, call->datatype, sizeof(row->datatype));
         op->is_unlike |=
+            call->seq >= 0 &&
             !pw_missing_is_alike(&(struct pw_missing_size){call->count, call->datatype},
                                  &(struct pw_missing_size){op->call->count, op->call->datatype});
     }
     op->n++;
     op->of[role]++;
-    op->is_mismatched |= call->op != op->call->op;
+    op->is_mismatched |= call->op != op->call->op && call->seq >= 0;
 }
 
 /* Adds a rank that is not known to have reached the operation. */
@@ -200,8 +208,7 @@ static void add_collective(struct search *s, struct operation *op)
             add_row(s, op, members[at].rank, PW_REACH_ENDED, op->call);
     }
     for (size_t i = 0; i < s->in->ncalls && !found; i++)
-        if (is_collective(&s->in->calls[i]) && s->in->calls[i].comm_uid == call->comm_uid &&
-            s->in->calls[i].seq == call->seq && !is_behind_another(s, i))
+        if (is_same(&s->in->calls[i], call) && !is_behind_another(s, i))
             add_row(s, op, s->in->calls[i].rank, PW_REACH_WAITING, &s->in->calls[i]);
 }
 
@@ -217,8 +224,7 @@ static void add_messages(struct search *s, struct operation *op)
 static int is_known(const struct search *s, const struct pw_row_c_open_call *call)
 {
     for (size_t i = 0; i < s->nops && is_collective(call); i++)
-        if (is_collective(s->ops[i].call) && s->ops[i].call->comm_uid == call->comm_uid &&
-            s->ops[i].call->seq == call->seq)
+        if (is_same(s->ops[i].call, call))
             return 1;
     return 0;
 }

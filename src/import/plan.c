@@ -272,12 +272,12 @@ static int complete_groups(struct pw_import_plan *plan)
 
 /* ---- groups that only operations name ---- */
 
-static int uses(const struct pw_import_head *head, const char *group)
+static const struct pw_used_group *use_of(const struct pw_import_head *head, const char *group)
 {
     for (size_t i = 0; i < head->nused; i++)
-        if (strcmp(head->used[i], group) == 0)
-            return 1;
-    return 0;
+        if (strcmp(head->used[i].name, group) == 0)
+            return &head->used[i];
+    return NULL;
 }
 
 /* Adds the group to the head, with the ranks whose files have operations of it. 0 or -ENOMEM. */
@@ -287,15 +287,20 @@ static int add_used(const struct pw_import_plan *plan, struct pw_import_head *he
     struct pw_group *more = realloc(head->groups, (head->ngroups + 1) * sizeof(*more));
     int32_t *members = more ? calloc(plan->nranks, sizeof(*members)) : NULL;
     size_t n = 0;
+    int has_ended = 0, has_open = 0;
     head->groups = more ? more : head->groups;
     if (!members)
         return -ENOMEM;
     for (size_t i = 0; i < plan->nranks; i++) {
         const struct pw_import_head *other = &plan->files[plan->first[i]].head;
-        if (uses(other, name))
+        const struct pw_used_group *use = use_of(other, name);
+        if (use)
             members[n++] = (int32_t)other->rank;
+        has_ended |= use && use->has_ended;
+        has_open |= use && use->has_open;
     }
-    if (n < 2) { /* no other rank has operations of it: its ranks remain unknown */
+    /* In one that has not ended, members may be missing that never began one of the group. */
+    if (n < 2 || (has_open && !has_ended)) {
         free(members);
         return 0;
     }
@@ -305,8 +310,8 @@ static int add_used(const struct pw_import_plan *plan, struct pw_import_head *he
     return 0;
 }
 
-/* A collective is not over before all members have begun it. So where each rank has one file, with
- * all that it did, the members of a group are the ranks that have operations of it. */
+/* Where each rank has one file, with all that it did, the members of a group are the ranks that
+ * have operations of it: most collectives are not over before all members have begun them. */
 static int infer_groups(struct pw_import_plan *plan)
 {
     if (plan->nranks != plan->nfiles || (int64_t)plan->nranks != plan->world_size)
@@ -317,7 +322,7 @@ static int infer_groups(struct pw_import_plan *plan)
     int err = 0;
     for (size_t i = 0; i < plan->nfiles; i++)
         for (size_t k = 0; k < plan->files[i].head.nused && !err; k++)
-            err = add_used(plan, &plan->files[i].head, plan->files[i].head.used[k]);
+            err = add_used(plan, &plan->files[i].head, plan->files[i].head.used[k].name);
     return err;
 }
 

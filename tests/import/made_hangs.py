@@ -55,6 +55,9 @@ class Job:
         self.make_program()
         self.choose_fault()
         self.run()
+        # Gloo's dumps have no messages, and the ranks of no group by its name.
+        self.is_gloo = self.sizes["pp"] == 1 and self.fault != "device" and self.random.random() < 0.4
+        self.is_cut = False
 
     def make_groups(self):
         """A mesh of tp x dp x pp, as Megatron makes it; names are numbers, in the order of creation."""
@@ -250,7 +253,6 @@ class Job:
         lost = set(self.faulty) if self.fault == "no dump" else set()
         empty = set(self.faulty) if self.fault == "empty" else set()
         keep = self.random.choice((10 ** 6, 10 ** 6, 12))  # of a ring buffer, and what had not ended
-        self.is_cut = keep == 12
         version = self.random.choice(("2.2", "2.10"))
         paths = []
         for rank in range(self.world):
@@ -264,6 +266,10 @@ class Job:
                                                "ranks": str(group.members)}
                                   for group in self.groups if rank in group.members},
                     "pg_status": {}}
+            if self.is_gloo:
+                mine = [group for group in self.groups if rank in group.members]
+                text["pg_config"] = {"": {"name": "", "desc": "", "ranks": str(mine[-1].members)}}
+            self.is_cut |= kept < self.enqueued[rank]
             paths.append(os.path.join(directory, f"nccl_trace_rank_{rank}.json"))
             with open(paths[-1], "w") as file:
                 json.dump(text, file)
@@ -280,12 +286,13 @@ class Job:
                 call = f"send {numbers[0]}->{numbers[1]}" if one.is_send else \
                     f"recv {numbers[1]}<-{numbers[0]}"
             state = "completed" if one.ended else self.random.choice(("started", "scheduled"))
+            state = "scheduled" if self.is_gloo else state
             out.append({
                 "record_id": number, "pg_id": mine.index(one.group),
                 "process_group": [one.group.name, one.group.desc],
                 "collective_seq_id": one.seq if one.peer is None else 0,
                 "p2p_seq_id": one.seq if one.peer is not None else 0, "op_id": number + 1,
-                "profiling_name": f"nccl:{call}",
+                "profiling_name": f"{'gloo' if self.is_gloo else 'nccl'}:{call}",
                 "time_created_ns": START_NS + 1000000 * number + 1000 * rank,
                 "input_sizes": one.sizes, "input_dtypes": [one.datatype] * len(one.sizes),
                 "output_sizes": one.sizes, "output_dtypes": [one.datatype] * len(one.sizes), "state": state,
@@ -343,6 +350,24 @@ class Job:
         if not here or call not in {COLLECTIVES[one.call] for _, one in here}:
             return None, None
         return {rank for rank, _ in here}, set(here[0][1].group.members)
+
+    def has_members(self, group):
+        """Whether the dumps tell the ranks of the group."""
+        if not self.is_gloo or group.key == "world":
+            return True
+        used = [one for rank in range(self.world) for one in self.operations[rank][:self.enqueued[rank]]
+                if one.group is group]
+        ranks = {rank for one in used for rank, part in self.members[one.instance] if part is one}
+        proof = all(one.ended for one in used) or any(one.ended and one.call != "broadcast" for one in used)
+        return proof and len(ranks) > 1 and not self.is_cut and \
+            all(self.has_dump(rank) for rank in range(self.world))
+
+    def check_unknown(self, found, waits):
+        here = {rank for rank, one in waits if one.group.title == found["title"] and
+                COLLECTIVES[one.call] == found["call"]}
+        (group,) = [group for group in self.groups if group.title == found["title"]]
+        return None if not self.has_members(group) and here == numbers(found["waiting"]) else \
+            f"ranks {sorted(here)} wait there, of {group.members}"
 
     def check_missing(self, found, waits):
         named, held = numbers(found["missing"]), numbers(found["held"])
@@ -480,6 +505,7 @@ OPERATION = r"(?P<call>[a-z_]+) (?P<seq>\d+) of (?P<title>.+?)"
 PATTERNS = [(re.compile(pattern), check) for pattern, check in (
     (rf"(?P<missing>{RANKS}) did not reach {OPERATION}, in which (?P<waiting>{RANKS}) waits?"
      rf"(?:; nor did (?P<held>{RANKS}), which waits? elsewhere)?"
+     r"(?:; they may wait for each other in messages of Gloo, which are not in dumps)?"
      rf"(?:; whether (?P<unknown>{RANKS}) did is not known, because .*)?", Job.check_missing),
     (rf"(?P<missing>{RANKS}) ha(?:s|ve) (?P<why>no dumps?|no operations in the dumps?), so it is not known "
      rf"whether (?:it|they) reached {OPERATION}, in which (?P<waiting>{RANKS}) waits?", Job.check_lost),
@@ -496,6 +522,8 @@ PATTERNS = [(re.compile(pattern), check) for pattern, check in (
     (rf"(?P<kinds>{RANKS} called {OPERATION} with .*)", Job.check_unlike),
     (rf"(?P<waiting>{RANKS}) waits? in {OPERATION}, which (?:all its members have reached|"
      rf"(?P<ended>{RANKS}) ha(?:s|ve) ended)", Job.check_all),
+    (rf"(?P<waiting>{RANKS}) waits? in (?P<call>[a-z_]+) of (?P<title>.+), whose members the dumps do not have",
+     Job.check_unknown),
     (rf"(?P<waiting>{RANKS}) waits? in (?:send to|recv from) rank .*, which that rank has reached, too",
      Job.check_message_all),
     (r"No rank is missing: .*", Job.check_message_all),

@@ -112,32 +112,67 @@ static int look_at_member(void *context, const char *key, size_t key_length, con
     return 0;
 }
 
-/* Keeps the name of the group of a collective, of the first 1000 groups; all ranks are in the
- * default group. Messages are of two members only. */
+static int is_text(const struct pw_json_item *item, const char *word)
+{
+    return item && item->type == PW_JSON_TEXT && is_key(item->text, item->length, word);
+}
+
+/* Whether the operation has ended. Backends other than NCCL leave the state at "scheduled" and set
+ * `retired` when the operation is done (Gloo) or begun (PyTorch's hooks for others). In NCCL an
+ * operation that is retired and not completed has timed out. */
+static int has_ended(const struct pw_json_object *entry)
+{
+    const struct pw_json_item *retired = pw_json_find(entry, 0, "retired");
+    const struct pw_json_item *state = pw_json_find(entry, 0, "state");
+    const struct pw_json_item *name = pw_json_find(entry, 0, "profiling_name");
+    if (is_text(state, "completed"))
+        return 1;
+    const int is_nccl = !name || (name->length > 5 && memcmp(name->text, "nccl:", 5) == 0);
+    return !is_nccl && is_text(state, "scheduled") && retired && retired->length == 4 &&
+           memcmp(retired->text, "true", 4) == 0;
+}
+
+/* Whether no member leaves the operation before all have begun it. */
+static int is_symmetric(const struct pw_json_object *entry)
+{
+    const struct pw_json_item *name = pw_json_find(entry, 0, "profiling_name");
+    const char *colon = name ? memchr(name->text, ':', name->length) : NULL;
+    const uint16_t op =
+        colon ? pw_collective_op(colon + 1, (size_t)(name->text + name->length - colon - 1))
+              : PW_OP_None;
+    return op == PW_OP_Allreduce || op == PW_OP_Allgather || op == PW_OP_Alltoall ||
+           op == PW_OP_Barrier || op == PW_OP_Reduce_scatter_block;
+}
+
+/* Keeps the group of a collective, of the first 1000 groups; all ranks are in the default group.
+ * Messages are of two members only. */
 static void note_group(struct pw_import_head *head, const struct pw_json_object *object)
 {
     enum { MOST = 1000 };
     const struct pw_json_item *group = pw_json_find(object, 0, "process_group");
     const char *name;
-    char text[sizeof(*head->used)];
+    struct pw_used_group one = {.has_open = !has_ended(object)};
+    one.has_ended = !one.has_open && is_symmetric(object);
     const size_t length =
         group && group->type == PW_JSON_ARRAY ? pw_json_first_text(group, &name) : 0;
     const struct pw_json_item *p2p = pw_json_find(object, 0, "is_p2p");
-    if (!length || length >= sizeof(text) || (p2p && p2p->length == 4) ||
+    if (!length || length >= sizeof(one.name) || (p2p && p2p->length == 4) ||
         memmem(group->text, group->length, "\"default_pg\"", 12))
         return;
-    memcpy(text, name, length);
-    text[length] = '\0';
+    memcpy(one.name, name, length);
     for (size_t i = 0; i < head->nused; i++)
-        if (strcmp(head->used[i], text) == 0)
+        if (strcmp(head->used[i].name, one.name) == 0) {
+            head->used[i].has_ended |= one.has_ended;
+            head->used[i].has_open |= one.has_open;
             return;
-    void *more = head->nused < MOST ? realloc(head->used, (head->nused + 1) * sizeof(text)) : NULL;
+        }
+    void *more = head->nused < MOST ? realloc(head->used, (head->nused + 1) * sizeof(one)) : NULL;
     if (!more) {
         head->has_lost = 1;
         return;
     }
     head->used = more;
-    memcpy(head->used[head->nused++], text, sizeof(text));
+    head->used[head->nused++] = one;
 }
 
 static int look_at_entry(void *context, const char *text, size_t length, int64_t offset)
@@ -193,6 +228,8 @@ static int look_at(const char *path, struct pw_import_head *out)
                  "code in it");
         return -ENOTSUP;
     }
+    out->has_lost |=
+        out->first_ns == INT64_MAX; /* of an empty dump it is not known what was lost */
     out->is_other = !err && end.cut_at < 0 && (look.is_other || !look.is_flight);
     return !err && (look.is_other || !look.is_flight) ? -EINVAL : err;
 }
@@ -222,11 +259,6 @@ static int64_t int_of(const struct flight *f, const char *key)
 {
     int64_t value;
     return pw_json_to_int(item_of(f, key), &value) || value < 0 || value > PW_LIMIT ? -1 : value;
-}
-
-static int is_text(const struct pw_json_item *item, const char *word)
-{
-    return item && item->type == PW_JSON_TEXT && is_key(item->text, item->length, word);
 }
 
 static uint32_t keep(struct flight *f, const char *text, size_t length)
@@ -351,25 +383,12 @@ static void settle(struct flight *f, int same_group, int completed)
     f->open.n = 0;
 }
 
-/* Whether the operation has ended. Backends other than NCCL leave the state at "scheduled" and set
- * `retired` when the operation is done (Gloo) or begun (PyTorch's hooks for others). In NCCL an
- * operation that is retired and not completed has timed out. */
-static int has_ended(const struct flight *f, const struct pw_json_item *name)
-{
-    const struct pw_json_item *retired = item_of(f, "retired"), *state = item_of(f, "state");
-    if (is_text(state, "completed"))
-        return 1;
-    const int is_nccl = name->length > 5 && memcmp(name->text, "nccl:", 5) == 0;
-    return !is_nccl && is_text(state, "scheduled") && retired && retired->length == 4 &&
-           memcmp(retired->text, "true", 4) == 0;
-}
-
 /* Returns 1 when the operation has not ended as far as is known. */
 static int follow_state(struct flight *f, const struct pw_json_item *name, int is_group)
 {
     int64_t group = int_of(f, "pg_id"), seq = int_of(f, "collective_seq_id");
     int64_t p2p = int_of(f, "p2p_seq_id");
-    int completed = has_ended(f, name);
+    int completed = has_ended(&f->event.object);
     int same = f->open.n > 0 && f->open.group == group && f->open.seq == seq && f->open.p2p == p2p;
     if (!same || is_group)
         settle(f, same, completed);

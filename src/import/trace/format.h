@@ -10,6 +10,13 @@
 #include "import/parsers/jsonobject.h"
 #include "import/trace/trace.h"
 
+/* A group that the file has collectives of. */
+struct pw_used_group {
+    char name[64];
+    int has_ended; /* 1: one of them ended that no member leaves before all have begun it */
+    int has_open;  /* 1: one of them had not ended */
+};
+
 /* A file's rank and job, as the file says them, mostly before its events. */
 struct pw_import_head {
     int64_t rank, world_size; /* -1: the file does not say */
@@ -22,7 +29,7 @@ struct pw_import_head {
     struct pw_group *groups;
     size_t ngroups;
     int has_unnamed_groups; /* 1: the ranks of some groups are listed without the group's name */
-    char (*used)[64];       /* names of the groups that the file has collectives of */
+    struct pw_used_group *used;
     size_t nused;
     int has_lost; /* 1: the file has not all operations from the start of the program on */
     int is_other; /* 1: `look` failed on a whole file, which is something else: not a damaged one */

@@ -57,8 +57,11 @@ static int is_message(const struct pw_row_c_hang *row)
 static void write_group(const struct pw_row_c_hang *row, struct pw_sentence *s)
 {
     static const char whole[] = "default_pg ", none[] = "undefined ";
-    char name[sizeof(row->comm_name) + 1];
-    snprintf(name, sizeof(name), "%.*s", (int)sizeof(row->comm_name), row->comm_name);
+    static const char inferred[] = "inferred: "; /* its members are not known */
+    char text[sizeof(row->comm_name) + 1], *name = text;
+    snprintf(text, sizeof(text), "%.*s", (int)sizeof(row->comm_name), row->comm_name);
+    if (strncmp(name, inferred, sizeof(inferred) - 1) == 0)
+        name += sizeof(inferred) - 1;
     if (strncmp(name, whole, sizeof(whole) - 1) == 0)
         pw_sentence_add(s, "default_pg");
     else if (strncmp(name, none, sizeof(none) - 1) == 0)
@@ -297,7 +300,7 @@ static int write_mismatch(const struct pw_row_c_hang *rows, size_t n, struct pw_
     const int is_absent =
         count_role(rows, n, PW_REACH_MISSING) || count_role(rows, n, PW_REACH_HELD);
     struct wanted kinds[MOST_KINDS];
-    size_t nkinds = is_message(first) ? 0 : list_kinds(rows, n, 0, kinds), named = 0;
+    size_t nkinds = first->seq < 0 ? 0 : list_kinds(rows, n, 0, kinds), named = 0;
     const int is_sized = nkinds == 1 && !is_absent;
     if (is_sized)
         nkinds = list_kinds(rows, n, 1, kinds);
@@ -489,7 +492,7 @@ int pw_hang_has_missing(const struct pw_cluster *c)
             continue;
         if (!first || first->operation != row->operation)
             first = row;
-        if (!is_wanted(row, (struct wanted){PW_REACH_WAITING, first, 1}))
+        if (row->seq >= 0 && !is_wanted(row, (struct wanted){PW_REACH_WAITING, first, 1}))
             return 1;
     }
     return 0;
