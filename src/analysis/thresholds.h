@@ -167,6 +167,14 @@
 #define PW_FARM_ERRORS 4  /* standard errors of a mean of exponentially distributed tasks */
 /* of the other workers' median: own times of busy workers differ by at most this */
 #define PW_FARM_BUSY 0.25
+/* of the run: least loss of a worker that was slow in a part of it */
+#define PW_FARM_PART_SHARE 0.03
+/* of the loss in the run, and of its length: a part with more loss in less time is told instead */
+#define PW_FARM_PART_LOSS 0.9
+#define PW_FARM_PART_LENGTH 0.8
+/* of the time from MPI_Init to MPI_Finalize, the median worker's own: a farm whose workers are busy
+ */
+#define PW_FARM_MOSTLY 0.5
 #define PW_FARM_LAST 2 /* tasks: a worker that lost less is no straggler, as farms end so */
 
 /* Causes (docs/metrics.md, "Cause"). Chosen, not tuned. */

@@ -798,23 +798,55 @@ static void take_parts(struct pw_findings *f, const struct pw_world *world,
 
 /* ---- workers of a task farm ---- */
 
+/* The bins before the end of the job cut a step: what came then is no rank's delay. */
+static size_t whole_bins(const struct pw_world *world, const struct pw_matrix *m)
+{
+    const struct pw_binning *bins = &world->bins;
+    if (world->cut_ns == INT64_MAX || bins->bin_ns <= 0)
+        return m->nbins;
+    const int64_t whole = (world->cut_ns - bins->start_ns) / bins->bin_ns;
+    return whole < 0 ? 0 : (size_t)whole < m->nbins ? (size_t)whole : m->nbins;
+}
+
+static void add_times(struct pw_row_c_part_trace *sum, const struct pw_row_c_part_trace *p)
+{
+    if (p->total_ns < 0)
+        return;
+    pw_usage_add(&sum->total_ns, p->total_ns);
+    pw_usage_add(&sum->wait_ns, p->wait_ns);
+    pw_usage_add(&sum->inside_ns, p->inside_ns);
+    pw_usage_add(&sum->cpu_ns, p->cpu_ns);
+    pw_usage_add(&sum->ready_ns, p->ready_ns);
+    pw_usage_add(&sum->throttled_ns, p->throttled_ns);
+    pw_usage_add(&sum->disk_ns, p->disk_ns);
+    pw_usage_add(&sum->asleep_ns, p->asleep_ns);
+}
+
 /* From MPI_Init to MPI_Finalize. A part whose end is not known is in the part next to it. */
 static struct pw_row_c_part_trace between_of(const struct pw_matrix *m, size_t rank)
 {
     struct pw_row_c_part_trace sum = {0};
-    for (int part = PW_PART_SETUP; part <= PW_PART_TAIL; part++) {
-        const struct pw_row_c_part_trace *p =
-            &m->parts[(size_t)(part - PW_PART_START) * m->nranks + rank];
-        if (p->total_ns < 0)
-            continue;
-        pw_usage_add(&sum.total_ns, p->total_ns);
-        pw_usage_add(&sum.wait_ns, p->wait_ns);
-        pw_usage_add(&sum.inside_ns, p->inside_ns);
-        pw_usage_add(&sum.cpu_ns, p->cpu_ns);
-        pw_usage_add(&sum.ready_ns, p->ready_ns);
-        pw_usage_add(&sum.throttled_ns, p->throttled_ns);
-        pw_usage_add(&sum.disk_ns, p->disk_ns);
-        pw_usage_add(&sum.asleep_ns, p->asleep_ns);
+    for (int part = PW_PART_SETUP; part <= PW_PART_TAIL; part++)
+        add_times(&sum, &m->parts[(size_t)(part - PW_PART_START) * m->nranks + rank]);
+    return sum;
+}
+
+/* In some bins. */
+static struct pw_row_c_part_trace within_of(const struct pw_world *world, const struct pw_matrix *m,
+                                            const struct pw_farm_slow *slow)
+{
+    struct pw_row_c_part_trace sum = {0};
+    for (size_t i = slow->first; i <= slow->last; i++) {
+        const struct pw_row_c_bin_trace *b = &m->bins[i * m->nranks + slow->rank];
+        const struct pw_row_c_part_trace one = {.total_ns = world->bins.bin_ns - b->outside_ns,
+                                                .wait_ns = b->wait_ns,
+                                                .inside_ns = b->inside_ns,
+                                                .cpu_ns = b->cpu_ns,
+                                                .ready_ns = b->ready_ns,
+                                                .throttled_ns = b->throttled_ns,
+                                                .disk_ns = b->disk_ns,
+                                                .asleep_ns = b->asleep_ns};
+        add_times(&sum, &one);
     }
     return sum;
 }
@@ -835,7 +867,8 @@ static struct pw_row_c_straggler row_of_worker(const struct pw_findings *f,
                                                const struct pw_matrix *m,
                                                const struct pw_farm_slow *slow)
 {
-    const struct pw_row_c_part_trace mine = between_of(m, slow->rank);
+    const struct pw_row_c_part_trace mine =
+        slow->is_part ? within_of(world, m, slow) : between_of(m, slow->rank);
     char task[32], others[32];
     struct pw_row_c_straggler row = pw_findings_straggler(world, slow->rank, slow->lost_ns);
     row.gain_ns = slow->lost_ns;
@@ -846,6 +879,8 @@ static struct pw_row_c_straggler row_of_worker(const struct pw_findings *f,
             m->parts[(size_t)(part - PW_PART_START) * m->nranks + slow->rank].total_ns;
         row.start += ns > 0 ? ns : 0;
     }
+    if (slow->is_part)
+        row.start = world->bins.start_ns + (int64_t)slow->first * world->bins.bin_ns;
     row.end = row.start + mine.total_ns;
     row.slowdown = (double)row.lost_ns / (double)mine.total_ns;
     snprintf(row.evidence, sizeof(row.evidence),
@@ -873,48 +908,70 @@ static void drop_last_tasks(struct pw_findings *f, const struct pw_farm_input *i
     f->nstragglers = kept;
 }
 
-/* Adds slow workers of a task farm, in the place of what steps and stretches tell of them. What
- * they did less is no work that differs by design. Returns 0 or -ENOMEM. */
-static int take_farm(struct pw_findings *f, const struct pw_world *world, const struct pw_matrix *m)
+/* Prepares what pw_farm_...() need. Returns the memory, which the caller frees; NULL: it is short.
+ * The scratch is behind own_ns[nranks]. */
+static int64_t *open_farm(const struct pw_findings *f, const struct pw_world *world,
+                          const struct pw_matrix *m, struct pw_farm_input *in)
 {
-    enum { MOST = 16 };
-    struct pw_farm_slow slow[MOST];
-    int64_t *own_ns = malloc(sizeof(*own_ns) * (m->nranks + 1));
-    void *scratch = malloc(pw_farm_scratch(m->nranks) + 1);
-    const int err = own_ns && scratch ? 0 : -ENOMEM;
-    for (size_t r = 0; !err && r < m->nranks; r++) {
+    *in = (struct pw_farm_input){.pairs = f->pairs.rows,
+                                 .npairs = f->pairs.n,
+                                 .nranks = m->nranks,
+                                 .bins = m->bins,
+                                 .received = m->received,
+                                 .nbins = whole_bins(world, m),
+                                 .bin_ns = world->bins.bin_ns};
+    int64_t *own_ns = malloc(sizeof(*own_ns) * (m->nranks + 1) + pw_farm_scratch(in));
+    in->own_ns = own_ns;
+    for (size_t r = 0; own_ns && r < m->nranks; r++) {
         const struct pw_row_c_part_trace p = between_of(m, r);
         own_ns[r] = p.wait_ns < 0 || p.inside_ns < 0 ? -1 : p.total_ns - p.wait_ns - p.inside_ns;
     }
-    const struct pw_farm_input in = {f->pairs.rows, f->pairs.n, own_ns, m->nranks};
-    const size_t n = err ? 0 : pw_farm_find(&in, scratch, slow, MOST);
-    if (!err)
-        drop_last_tasks(f, &in, scratch);
+    return own_ns;
+}
+
+/* Adds slow workers of a task farm, in the place of what steps and stretches tell of them. */
+static void take_farm(struct pw_findings *f, const struct pw_world *world,
+                      const struct pw_matrix *m, const struct pw_farm_input *in, void *scratch)
+{
+    enum { MOST = 16 };
+    struct pw_farm_slow slow[MOST];
+    const size_t n = pw_farm_find(in, scratch, slow, MOST);
+    drop_last_tasks(f, in, scratch);
     for (size_t i = 0; i < n; i++) {
         size_t kept = 0;
         for (size_t k = 0; k < f->nstragglers; k++)
-            if (f->stragglers[k].rank != (int32_t)slow[i].rank)
+            if (f->stragglers[k].rank != (int32_t)slow[i].rank ||
+                f->stragglers[k].part != PW_PART_ANY)
                 f->stragglers[kept++] = f->stragglers[k];
         if (kept < PW_MOST_STRAGGLERS)
             f->stragglers[kept++] = row_of_worker(f, world, m, &slow[i]);
         f->nstragglers = kept;
     }
-    for (size_t i = f->imbalance.n; n && i-- > 0;)
-        if (strcmp(f->imbalance.rows[i].kind, "amount") == 0)
-            f->imbalance.rows[i] = f->imbalance.rows[--f->imbalance.n];
-    free(own_ns);
-    free(scratch);
-    return err;
 }
 
-/* The bins before the end of the job cut a step: what came then is no rank's delay. */
-static size_t whole_bins(const struct pw_world *world, const struct pw_matrix *m)
+/* In a farm, who is free gets the next task: amounts of work are no imbalance, and a replay with
+ * equal work in each step is one of a master that does tasks. Returns 1 for such a farm: nobody
+ * waits for its workers, so what one did for longer than the others delayed nobody. */
+static int drop_of_farm(struct pw_findings *f, const struct pw_matrix *m,
+                        const struct pw_farm_input *in, void *scratch)
 {
-    const struct pw_binning *bins = &world->bins;
-    if (world->cut_ns == INT64_MAX || bins->bin_ns <= 0)
-        return m->nbins;
-    const int64_t whole = (world->cut_ns - bins->start_ns) / bins->bin_ns;
-    return whole < 0 ? 0 : (size_t)whole < m->nbins ? (size_t)whole : m->nbins;
+    struct pw_whatif *w = &f->whatif;
+    int64_t run_ns = 0;
+    for (size_t r = 0; r < m->nranks; r++) {
+        const int64_t between_ns = between_of(m, r).total_ns;
+        run_ns = between_ns > run_ns ? between_ns : run_ns;
+    }
+    if (!pw_farm_is_balanced(in, scratch, run_ns))
+        return 0;
+    for (size_t i = f->imbalance.n; i-- > 0;)
+        if (strcmp(f->imbalance.rows[i].kind, "amount") == 0)
+            f->imbalance.rows[i] = f->imbalance.rows[--f->imbalance.n];
+    size_t kept = 0;
+    for (size_t i = 0; i < w->nrows; i++)
+        if (strcmp(w->rows[i].scope, "job") != 0)
+            w->rows[kept++] = w->rows[i];
+    w->nrows = kept;
+    return 1;
 }
 
 int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
@@ -923,21 +980,24 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
     struct pw_stretch_input input = {.nbins = whole_bins(world, m),
                                      .nranks = m->nranks,
                                      .bin_ns = world->bins.bin_ns,
-                                     .rows = m->bins,
-                                     .is_unequal = f->imbalance.n > 0};
+                                     .rows = m->bins};
     int64_t *host_of = malloc(sizeof(*host_of) * (m->nranks + 1));
     int64_t *contention = malloc(sizeof(*contention) * (m->nranks + 1));
     void *scratch = malloc(pw_stretch_scratch(&input) + 1);
     struct pw_stretch *found = malloc(sizeof(*found) * PW_MOST_STRAGGLERS);
     struct pw_bound_input cpus = {input.nbins, m->nranks, world->bins.bin_ns, m->bins, host_of};
     struct pw_bound bound = {0};
+    struct pw_farm_input farm;
+    int64_t *farm_memory = open_farm(f, world, m, &farm);
     size_t nhosts;
-    int err = host_of && contention && scratch && found
+    int err = host_of && contention && scratch && found && farm_memory
                   ? pw_world_number_hosts(world, host_of, &nhosts)
                   : -ENOMEM;
     err = err ? err : boundrows_measure(&cpus, &bound);
     if (!err) {
+        const int is_farm = drop_of_farm(f, m, &farm, farm_memory + m->nranks);
         input.host_of = host_of;
+        input.is_unequal = is_farm || f->imbalance.n > 0;
         input.bound = &bound;
         size_t n = pw_stretch_find(&input, scratch, found, PW_MOST_STRAGGLERS);
         for (size_t i = 0; i < n; i++) {
@@ -952,8 +1012,8 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
                 say_why(&row, 2, "not named: others waited for other ranks, or briefly");
         }
         take_parts(f, world, m, scratch);
-        err = take_farm(f, world, m);
-        err = err ? err : bincauses_find(f, world, m);
+        take_farm(f, world, m, &farm, farm_memory + m->nranks);
+        err = bincauses_find(f, world, m);
         boundrows_enter(f, world, &cpus, &bound, scratch);
         pw_stretch_contention(&input, scratch, contention);
         drop_contended(f, contention, m->nranks);
@@ -970,6 +1030,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
             say_why(&f->stragglers[i], 1, "named");
     }
     boundrows_free(&bound);
+    free(farm_memory);
     free(host_of);
     free(contention);
     free(scratch);

@@ -53,14 +53,15 @@ static int allocate(struct pw_share *share, const struct pw_world *world)
     const size_t nsteps = world->nsteps, bins = world->bins.n * share->count;
     const size_t cells = nsteps * share->count;
     share->bins = malloc(sizeof(*share->bins) * (bins + 1));
+    share->received = calloc(bins + 1, sizeof(*share->received));
     share->phases = malloc(sizeof(*share->phases) * (cells + 1));
     share->step_start = malloc(sizeof(int64_t) * (nsteps + 1));
     share->step_end = malloc(sizeof(int64_t) * (nsteps + 1));
     share->step_recorded = malloc(sizeof(int64_t) * (nsteps + 1));
     share->is_silent = calloc(share->count + 1, 1);
     share->parts = malloc(sizeof(*share->parts) * (PW_PART_END * share->count + 1));
-    if (!share->bins || !share->parts || !share->phases || !share->step_start || !share->step_end ||
-        !share->step_recorded || !share->is_silent ||
+    if (!share->bins || !share->received || !share->parts || !share->phases || !share->step_start ||
+        !share->step_end || !share->step_recorded || !share->is_silent ||
         pw_rowpack_init(&share->steps, nsteps, share->count, PW_STEP_MEMBERS))
         return -ENOMEM;
     memset(share->phases, 0xff, sizeof(*share->phases) * cells); /* -1: not known */
@@ -78,8 +79,10 @@ static int allocate(struct pw_share *share, const struct pw_world *world)
 static int take_trace(struct pw_share *share, const struct pw_world *world, size_t column,
                       const struct pw_ranktrace *trace)
 {
-    for (size_t i = 0; i < world->bins.n; i++)
+    for (size_t i = 0; i < world->bins.n; i++) {
         share->bins[i * share->count + column] = trace->bins[i];
+        share->received[i * share->count + column] = trace->received[i];
+    }
     for (size_t i = 0; i < PW_PART_END; i++)
         share->parts[i * share->count + column] = trace->parts[i];
     for (size_t s = 0; s < world->nsteps; s++) {
@@ -297,6 +300,7 @@ void pw_share_means(const struct pw_step_sums *sums, size_t n, struct pw_row_c_r
 void pw_share_fini(struct pw_share *share)
 {
     free(share->bins);
+    free(share->received);
     free(share->parts);
     pw_rowpack_fini(&share->steps);
     free(share->phases);
@@ -363,10 +367,13 @@ static int allocate_matrix(struct pw_matrix *m)
     if (!m->is_borrowed) {
         m->phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES);
         m->bins = malloc(sizeof(*m->bins) * (m->nbins * m->nranks + 1));
+        m->received = malloc(sizeof(*m->received) * (m->nbins * m->nranks + 1));
         m->parts = malloc(sizeof(*m->parts) * (PW_PART_END * m->nranks + 1));
     }
-    return m->bins && m->parts && m->own_ns && m->total_ns && m->useful_ns && m->phase_ns ? 0
-                                                                                          : -ENOMEM;
+    return m->bins && m->received && m->parts && m->own_ns && m->total_ns && m->useful_ns &&
+                   m->phase_ns
+               ? 0
+               : -ENOMEM;
 }
 
 struct gathering {
@@ -443,9 +450,11 @@ static void forget(struct pw_share *share)
 {
     free(share->phases);
     free(share->bins);
+    free(share->received);
     free(share->parts);
     share->phases = NULL;
     share->bins = NULL;
+    share->received = NULL;
     share->parts = NULL;
 }
 
@@ -456,6 +465,7 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, struct pw_sh
     if (job->procs.processes == 1) {
         m->phase_ns = (int64_t *)(void *)share->phases; /* a row is its six numbers */
         m->bins = share->bins;
+        m->received = share->received;
         m->parts = share->parts;
         m->is_borrowed = 1;
     }
@@ -476,6 +486,7 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, struct pw_sh
         } else {
             gather_steps(m, &g);
             gather_rows(&g, m->nbins, sizeof(*m->bins), share->bins, m->bins);
+            gather_rows(&g, m->nbins, sizeof(*m->received), share->received, m->received);
             gather_rows(&g, PW_PART_END, sizeof(*m->parts), share->parts, m->parts);
             forget(share);
         }
@@ -494,6 +505,7 @@ void pw_matrix_fini(struct pw_matrix *m)
     if (!m->is_borrowed) {
         free(m->phase_ns);
         free(m->bins);
+        free(m->received);
         free(m->parts);
     }
     *m = (struct pw_matrix){0};

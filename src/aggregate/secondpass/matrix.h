@@ -26,9 +26,10 @@ struct pw_matrix {
     size_t nsteps, nranks;
     int64_t *own_ns, *total_ns, *useful_ns; /* [nsteps * nranks], -1: not known */
     int64_t *phase_ns;                      /* [nsteps * nranks * PW_PHASES] */
-    int is_borrowed; /* 1: phase_ns, bins and parts belong to the share, of one process */
+    int is_borrowed; /* 1: phase_ns, bins, received and parts belong to the share, of one process */
     size_t nbins;
     struct pw_row_c_bin_trace *bins;   /* [nbins * nranks] */
+    int32_t *received;                 /* [nbins * nranks] messages that the rank got */
     struct pw_row_c_part_trace *parts; /* [PW_PART_END * nranks] */
 };
 
@@ -41,6 +42,7 @@ struct pw_share {
     struct pw_rowpack steps;             /* rows of struct pw_row_c_step_trace */
     struct pw_row_c_phase_trace *phases; /* [nsteps * count] by step, then rank */
     struct pw_row_c_bin_trace *bins;     /* [job->bins.n * count], bin-major */
+    int32_t *received;                   /* [job->bins.n * count] */
     struct pw_row_c_part_trace *parts;   /* [PW_PART_END * count], by part */
     /* [nsteps * count]; NULL when no rank of the job has GPU rows */
     struct pw_row_c_gpu_trace *gpu;

@@ -242,6 +242,8 @@ static void visit(void *context, const struct pw_input *input,
         visit_collective(p, input, event);
     if (cls == PW_CLASS_SEND || cls == PW_CLASS_RECV)
         add_unknown_wait(p, event);
+    if (cls == PW_CLASS_RECV && !(event->flags & (PW_FLAG_CANCELLED | PW_FLAG_FREED)))
+        pw_bins_add_received(&p->bins, event->end);
 }
 
 static struct pw_interval window_of(const struct pw_row_step *step)
@@ -482,10 +484,13 @@ int pw_ranktrace_build(const struct pw_job *job, const struct pw_input *input,
         .phases = malloc(sizeof(*out->phases) * (job->world.nsteps + 1)),
         .recorded = malloc(sizeof(*out->recorded) * 3 * (job->world.nsteps + 1)),
         .bins = malloc(sizeof(*out->bins) * (job->world.bins.n + 1)),
+        .received = calloc(job->world.bins.n + 1, sizeof(*out->received)),
     };
-    int err = out->steps && out->phases && out->recorded && out->bins ? 0 : -ENOMEM;
+    int err =
+        out->steps && out->phases && out->recorded && out->bins && out->received ? 0 : -ENOMEM;
     memset(out->parts, 0xff, sizeof(out->parts));
     err = err ? err : pw_bins_begin(&p.bins, job, input, out->bins);
+    p.bins.received = out->received;
     if (!err) {
         clear_rows(out, job->world.nsteps);
         pw_lost_find_work(input, &p.lost);
@@ -518,6 +523,7 @@ void pw_ranktrace_fini(struct pw_ranktrace *trace)
     free(trace->phases);
     free(trace->recorded);
     free(trace->bins);
+    free(trace->received);
     pw_h5_table_close(trace->ranges);
     pw_spans_fini(&trace->wait);
     pw_points_fini(&trace->points);

@@ -14,6 +14,7 @@ struct pw_ranktrace {
     struct pw_row_c_phase_trace *phases; /* [job->nsteps], the same */
     int64_t *recorded; /* [3 * job->nsteps] start and end (epoch times), and enum pw_recorded */
     struct pw_row_c_bin_trace *bins;               /* [job->bins.n] */
+    int32_t *received;                             /* [job->bins.n] messages that it got */
     struct pw_row_c_part_trace parts[PW_PART_END]; /* parts of the run; -1: not known */
     struct pw_spans wait; /* joined spans in which the rank waited for others */
     struct pw_spans phase_spans[PW_PHASE_OPTIMIZER + 1]; /* of ranks with GPUs only */

@@ -517,6 +517,13 @@ void pw_bins_add_inside(struct pw_bins *s, int64_t start, int64_t end)
     spread(s, start, end, end - start, offsetof(struct pw_row_c_bin_trace, inside_ns));
 }
 
+void pw_bins_add_received(struct pw_bins *s, int64_t time)
+{
+    struct pw_row_c_bin_trace *bin = bin_at(s, time);
+    if (bin)
+        s->received[bin - s->bins.rows]++;
+}
+
 /* The member of a row for a phase. */
 static int64_t *phase_member(struct pw_row_c_bin_trace *row, enum pw_phase phase)
 {

@@ -65,6 +65,7 @@ struct pw_cut {
 struct pw_bins {
     const struct pw_job *job;
     struct pw_cut bins, parts; /* `parts` is empty when the begin or end of the run is unknown */
+    int32_t *received;         /* messages that the rank got in each bin; the caller's */
     int64_t part_edges[PW_RUN_PARTS + 1];
     struct pw_row_c_bin_trace part_rows[PW_RUN_PARTS];
 };
@@ -75,6 +76,9 @@ int pw_bins_begin(struct pw_bins *bins, const struct pw_job *job, const struct p
 
 /* Adds a call of a communication library, from `start` to `end`, local times. */
 void pw_bins_add_inside(struct pw_bins *bins, int64_t start, int64_t end);
+
+/* Counts a message that the rank got at a local time. */
+void pw_bins_add_received(struct pw_bins *bins, int64_t time);
 
 /* Adds a marked phase, from `start` to `end`, local times, less the joined spans in which the rank
  * waited. Phases need no step. */
