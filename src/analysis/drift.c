@@ -234,6 +234,8 @@ struct fit {
     struct window window;
     double at_first, slope;
     int is_line;
+    double grown_ns;   /* what growth costs that is no line; 0: there is none. It is level ... */
+    size_t grows_from; /* ... until this step, and a line of `at_first` and `slope` from it on */
 };
 
 static size_t larger(size_t a, size_t b)
@@ -382,11 +384,47 @@ static double find_line(struct work *w, double *at_first)
     return slope;
 }
 
+static double median_between(struct work *w, size_t first, size_t last)
+{
+    const size_t n = last - first + 1;
+    memcpy(w->room, w->common + first, n * sizeof(double));
+    return pw_median_f64(w->room, n);
+}
+
+/* Work that grows over the run, though not evenly, looks like a window until the end in which the
+ * second half is slower than the first by PW_TREND_GROWS of the excess, and more than chance
+ * explains. Then the window becomes all of the run, and its excess that of the last step above the
+ * first ones. */
+static void take_growth(struct work *w, struct fit *fit)
+{
+    struct window *win = &fit->window;
+    const size_t length = win->last - win->first + 1, middle = win->first + length / 2;
+    if (win->first == 0 || win->last + 1 < w->n || length < 2 * LEAST_STEPS)
+        return;
+    const double lower = median_between(w, win->first, middle - 1);
+    const double upper = median_between(w, middle, win->last), grown = upper - lower;
+    for (size_t i = 0; i + 1 < w->n; i++)
+        w->room[i] = fabs(w->common[i + 1] - w->common[i]);
+    const double sigma = 1.4826 / sqrt(2) * pw_median_f64(w->room, w->n - 1);
+    const double error = 1.2533 * sigma * sqrt(4 / (double)length);
+    if (grown < PW_TREND_GROWS * win->excess || grown < PW_TREND_SIGMAS * error)
+        return;
+    const double first = median_between(w, 0, win->first - 1);
+    for (size_t i = 0; i < w->n; i++)
+        fit->grown_ns += w->common[i] - first;
+    fit->grows_from = win->first;
+    fit->slope = grown / ((double)length / 2);
+    fit->at_first = lower - grown / 2;
+    *win = (struct window){0, w->n - 1, first, upper + grown / 2 - first};
+}
+
 static double fit_at(const struct fit *fit, size_t i)
 {
     const struct window *win = &fit->window;
-    if (fit->is_line)
-        return fit->at_first + fit->slope * (double)i;
+    if (fit->grown_ns > 0 && i < fit->grows_from)
+        return win->base;
+    if (fit->is_line || fit->grown_ns > 0)
+        return fit->at_first + fit->slope * (double)(i - fit->grows_from);
     return i >= win->first && i <= win->last ? win->base + win->excess : win->base;
 }
 
@@ -433,7 +471,7 @@ static double test(struct work *w, const struct fit *fit)
     pw_scan_fill(&left, w->place, w->n, block);
     if (seen.n < LEAST_BINS)
         return 1;
-    const double p = pw_scan_chance(&seen, &left, fit->is_line);
+    const double p = pw_scan_chance(&seen, &left, fit->is_line || fit->grown_ns > 0);
     const int is_large = fit->window.excess >= PW_TREND_SIGMAS * sigma;
     return p < PW_TREND_CHANCE && (is_large || (block == 1 && p < PW_TREND_CHANCE_NOISY)) ? p : 1;
 }
@@ -508,14 +546,17 @@ static enum pw_phase find_phase(struct work *w, const struct pw_drift *found,
 
 /* Fills the steps, the cost and the phase. Returns 1 when the window costs enough and most ranks
  * were slower in it. */
-static int describe(struct work *w, const struct window *win, struct pw_drift *out)
+static int describe(struct work *w, const struct fit *fit, struct pw_drift *out)
 {
+    const struct window *win = &fit->window;
     int64_t known;
     out->first = w->step[win->first];
     out->last = w->step[win->last];
     out->steps = (int64_t)(win->last - win->first + 1);
     out->excess_ns = (int64_t)(win->excess + 0.5);
-    out->cost_ns = out->excess_ns * out->steps / (out->kind == PW_SLOWING_STEADY ? 2 : 1);
+    out->cost_ns = fit->grown_ns > 0
+                       ? (int64_t)fit->grown_ns
+                       : out->excess_ns * out->steps / (out->kind == PW_SLOWING_STEADY ? 2 : 1);
     if (out->excess_ns <= 0 || (double)out->cost_ns < PW_TREND_SHARE * (double)w->in->run_ns)
         return 0;
     if ((double)count_ranks(w, out, win, &known) < PW_TREND_RANKS * (double)known)
@@ -554,12 +595,16 @@ int pw_drift_find(const struct pw_drift_input *in, void *scratch, struct pw_drif
     pw_season_remove(w.common, w.step, w.n, w.room);
     if (!choose(&w, &fit))
         return 0;
-    if (fit.is_line)
+    if (!fit.is_line)
+        take_growth(&w, &fit);
+    const double p = test(&w, &fit);
+    if (p >= PW_TREND_CHANCE)
+        return 0;
+    if (fit.is_line || fit.grown_ns > 0)
         found.kind = PW_SLOWING_STEADY;
     else if (fit.window.first == 0 && fit.window.last < larger(WARM_UP, w.n / 10))
         found.kind = PW_SLOWING_WARM_UP;
-    const double p = test(&w, &fit);
-    if (p >= PW_TREND_CHANCE || !describe(&w, &fit.window, &found))
+    if (!describe(&w, &fit, &found))
         return 0;
     found.confidence = 1 - 2 * p;
     *out = found;

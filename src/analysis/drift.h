@@ -23,7 +23,7 @@ struct pw_drift {
     int64_t steps;      /* in which the ranks' work is known */
     /* in each of the steps; for a steady rise: of the last step above the first */
     int64_t excess_ns;
-    int64_t cost_ns; /* steps x excess; for a steady rise half of that */
+    int64_t cost_ns; /* steps x excess; for a steady rise half of that, or what it adds up to */
     enum pw_phase phase;
     double confidence;
 };
@@ -48,7 +48,8 @@ size_t pw_drift_scratch(size_t nsteps, size_t nranks);
  *   - Nine of ten ranks have half of the excess or more.
  *   - The cost is 1 % of the run or more.
  *   - No other stretch that is half as long is as slow. If there is one, the program is slow there
- *     by design. */
+ *     by design.
+ * A window until the last step in which the excess still rises is a steady rise, too. */
 int pw_drift_find(const struct pw_drift_input *in, void *scratch, struct pw_drift *out);
 
 /* Finds single steps in which all ranks together stood still: checkpoints, validation, a file

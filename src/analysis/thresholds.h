@@ -108,6 +108,8 @@
 #define PW_TREND_SIGMAS 4      /* sigmas that exceed the differences of single steps */
 /* robust standard deviations: a step that is far from the others */
 #define PW_TREND_FAR 5
+/* of a window's excess, by which its second half is slower than its first: work that grows */
+#define PW_TREND_GROWS 0.25
 #define PW_PAUSE_SHARE 0.01        /* least cost, as a share of the run */
 #define PW_PAUSE_SIGMAS 8          /* least length, in sigma */
 #define PW_PAUSE_STEP 0.5          /* least length, of a median step */

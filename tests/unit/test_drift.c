@@ -104,6 +104,19 @@ static void test_steady_growth(void **state)
     assert_nothing(); /* what gets faster loses nothing */
 }
 
+/* Level until step 50, then 0.5 ms more in each step: 24.5 ms in the last, 612 ms in all. */
+static void test_growth_that_begins_later(void **state)
+{
+    (void)state;
+    make(14);
+    for (size_t s = 50; s < STEPS; s++)
+        add_to_all(s, s, (int64_t)(s - 50) * MS / 2);
+    const struct pw_drift d = assert_found(PW_SLOWING_STEADY, 0, 99);
+    assert_true(labs(d.excess_ns - 245 * MS / 10) < 4 * MS);
+    assert_true(labs(d.cost_ns - 612 * MS) < 120 * MS);
+    assert_int_equal(d.phase, PW_PHASE_FORWARD);
+}
+
 static void test_warming_up(void **state)
 {
     (void)state;
@@ -232,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_a_stretch),
         cmocka_unit_test(test_stretch_until_the_end_of_the_run),
         cmocka_unit_test(test_steady_growth),
+        cmocka_unit_test(test_growth_that_begins_later),
         cmocka_unit_test(test_warming_up),
         cmocka_unit_test(test_not_all_ranks),
         cmocka_unit_test(test_periodic_work_is_no_stretch),

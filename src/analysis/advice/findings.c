@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "analysis/cause.h"
+#include "analysis/statistics.h"
 #include "analysis/thresholds.h"
 #include "core/limits.h"
+#include "core/search.h"
 #include "core/text.h"
 
 static int is(const char field[16], const char *name)
@@ -111,8 +113,11 @@ const struct pw_row_c_host *pw_host_of_straggler(const struct pw_cluster *c,
 const struct pw_row_c_trend *pw_trends_leading(const struct pw_cluster *c)
 {
     const struct pw_row_c_trend *worst = NULL;
+    /* Work that grows from step to step may be the program's own: it is not in the place of a
+     * rank. */
     for (size_t i = 0; i < c->ntrends; i++)
         if (c->trends[i].kind != PW_SLOWING_WARM_UP &&
+            !(c->trends[i].kind == PW_SLOWING_STEADY && c->nstragglers) &&
             (!worst || c->trends[i].cost_ns > worst->cost_ns))
             worst = &c->trends[i];
     for (size_t i = 0; worst && i < c->nstragglers; i++) {
@@ -164,17 +169,51 @@ static void say_pauses(struct pw_sentence *s, const struct pw_row_c_trend *t, co
     say_doing(s, t->cause);
 }
 
-static void say_slower(struct pw_sentence *s, const struct pw_row_c_trend *t, const char *who,
-                       const char *was)
+/* The mean length of the first tenth of a trend's steps, or of the last; -1: not known. */
+static int64_t mean_of_tenth(const struct pw_cluster *c, const struct pw_row_c_trend *t,
+                             int is_last)
+{
+    const int64_t tenth = (t->last_step - t->first_step) / 10;
+    const int64_t first = is_last ? t->last_step - tenth : t->first_step, last = first + tenth;
+    struct pw_mean mean = {0};
+    size_t i = pw_search(c->steps, c->nstep_rows, PW_SEARCH_KEY(struct pw_row_c_step, step), first);
+    for (; i < c->nstep_rows && c->steps[i].step <= last; i++)
+        if (c->steps[i].recorded == PW_RECORDED_ACTIVE)
+            pw_mean_add(&mean, c->steps[i].duration_ns);
+    return pw_mean_value(&mean);
+}
+
+/* "All ranks became slower steadily: steps grow from 3.2 ms (step 0) to 5.6 ms (step 175), 560 ms
+ * in all". */
+static void say_steady(struct pw_sentence *s, const struct pw_cluster *c,
+                       const struct pw_row_c_trend *t, const char *who)
+{
+    const int64_t first_ns = mean_of_tenth(c, t, 0), last_ns = mean_of_tenth(c, t, 1);
+    char first[32], last[32], excess[32], cost[32];
+    pw_text_ns(first, sizeof(first), first_ns);
+    pw_text_ns(last, sizeof(last), last_ns);
+    pw_text_ns(excess, sizeof(excess), t->excess_ns);
+    pw_text_ns(cost, sizeof(cost), t->cost_ns);
+    if (first_ns >= 0 && last_ns > first_ns)
+        pw_sentence_add(s,
+                        "%s became slower steadily: steps grow from %s (step %" PRId64
+                        ") to %s (step %" PRId64 "), %s in all",
+                        who, first, t->first_step, last, t->last_step, cost);
+    else
+        pw_sentence_add(s,
+                        "%s became slower steadily from step %" PRId64 " to %" PRId64
+                        ": the last of %" PRId64 " steps took %s more than the first, %s in all",
+                        who, t->first_step, t->last_step, t->steps, excess, cost);
+}
+
+static void say_slower(struct pw_sentence *s, const struct pw_cluster *c,
+                       const struct pw_row_c_trend *t, const char *who, const char *was)
 {
     char excess[32], cost[32];
     pw_text_ns(excess, sizeof(excess), t->excess_ns);
     pw_text_ns(cost, sizeof(cost), t->cost_ns);
     if (t->kind == PW_SLOWING_STEADY)
-        pw_sentence_add(s,
-                        "%s became slower steadily from step %" PRId64 " to %" PRId64
-                        ": the last of %" PRId64 " steps took %s more than the first, %s in all",
-                        who, t->first_step, t->last_step, t->steps, excess, cost);
+        say_steady(s, c, t, who);
     else
         pw_sentence_add(s,
                         "%s %s slower in steps %" PRId64 "-%" PRId64 ": by %s in each of %" PRId64
@@ -198,7 +237,7 @@ void pw_trends_say(const struct pw_cluster *c, const struct pw_row_c_trend *t,
     if (t->kind == PW_SLOWING_PAUSES)
         say_pauses(s, t, who);
     else
-        say_slower(s, t, who, c->nranks == 1 ? "was" : "were");
+        say_slower(s, c, t, who, c->nranks == 1 ? "was" : "were");
 }
 
 /* ---- work that differs by design ---- */

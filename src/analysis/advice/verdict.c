@@ -623,7 +623,10 @@ static enum pw_verdict_kind find_kind(const struct pw_advice_input *in, struct p
     const struct pw_row_c_trend *trend = pw_trends_leading(in->cluster);
     if (is_network(in, v, trend))
         return PW_VERDICT_NETWORK;
-    const double others = trend ? (double)trend->cost_ns : straggler_cost(in);
+    /* Work that grows may be the program's own: no loss stands behind it. */
+    const double others = !trend                             ? straggler_cost(in)
+                          : trend->kind == PW_SLOWING_STEADY ? 0
+                                                             : (double)trend->cost_ns;
     if (v->imbalance && (double)pw_imbalance_cost(v->imbalance, in->measured) > others)
         return PW_VERDICT_IMBALANCE;
     if (trend)
