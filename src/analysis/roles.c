@@ -371,7 +371,8 @@ static int is_half(int64_t value, int64_t offset, int64_t chance)
 
 /* Rejects roles whose offset is not at least half as large in every quarter of the run. The offset
  * may be relative to the median of the quarter or of the run, because a slow rank among few can
- * move the median of a quarter. */
+ * move the median of a quarter: up, which does not make the level of a role with less work higher.
+ * Where several were slow for a time, the median of the run makes the others such roles. */
 static void judge_parts(struct work *w, struct pw_balance_role *roles, int64_t center)
 {
     /* A quarter's median has twice the standard error of the run's. */
@@ -381,8 +382,10 @@ static void judge_parts(struct work *w, struct pw_balance_role *roles, int64_t c
     for (size_t i = 0; i < parts; i++) {
         int64_t now = find_medians(w, nsteps * i / parts, nsteps * (i + 1) / parts);
         for (size_t k = 0; k < w->in->nroles; k++)
-            if (!is_half(level_of(w, k, now), roles[k].offset_ns, chance) &&
-                !is_half(level_of(w, k, center), roles[k].offset_ns, chance))
+            if (roles[k].offset_ns < 0
+                    ? !is_half(level_of(w, k, now), roles[k].offset_ns, 0)
+                    : !is_half(level_of(w, k, now), roles[k].offset_ns, chance) &&
+                          !is_half(level_of(w, k, center), roles[k].offset_ns, chance))
                 roles[k].offset_ns = 0;
     }
 }
