@@ -51,7 +51,8 @@ static const struct row rows[] = {
     {"pattern", 'p', "NAME", PATTERN, OF(pattern),
      "data (parallel), halo (2-D exchange), hybrid (pipeline x tensor x data), ring (messages "
      "only), "
-     "nested (loops), periods (of 1, 4 and 10 steps), pipeline (1F1B) or moe (experts) [data]"},
+     "nested (loops), periods (of 1, 4 and 10 steps), pipeline (1F1B), moe (experts) or farm "
+     "(tasks) [data]"},
     {"ranks", 'r', "N", WHOLE, OF(ranks), "ranks [8]"},
     {"steps", 's', "N", WHOLE, OF(steps), "steps [100]"},
     {"collectives", 'c', "N", WHOLE, OF(collectives), "large collectives per step [2]"},

@@ -13,8 +13,8 @@
 /* The usual values of cgroups' quotas and of the kernel's scheduler. */
 enum { SLICE_NS = 4000000, QUOTA_NS = 100000000, SIGSTOPS_NS = 200000000, ENDS_NS = 200000000 };
 
-static const char *const patterns[PW_SIM_PATTERNS] = {"data",   "halo",    "hybrid",   "ring",
-                                                      "nested", "periods", "pipeline", "moe"};
+static const char *const patterns[PW_SIM_PATTERNS] = {
+    "data", "halo", "hybrid", "ring", "nested", "periods", "pipeline", "moe", "farm"};
 
 const char *pw_sim_pattern_name(enum pw_sim_pattern pattern)
 {
@@ -322,6 +322,8 @@ int pw_sim_complete(struct pw_sim_params *p, char *problem, size_t size)
         return fail(problem, size, "--gpu is for --pattern data, without", "--operators");
     if (p->pattern == PW_SIM_RING && p->ranks < 2)
         return fail(problem, size, "a ring has no fewer ranks than", "2");
+    if (p->pattern == PW_SIM_FARM && p->ranks < 2)
+        return fail(problem, size, "a farm has no fewer ranks than", "2");
     if (p->pattern == PW_SIM_NESTED && (p->inner < 1 || p->inner > PW_SIM_MAX_INNER))
         return fail(problem, size, "--inner is from 1 to", "1000");
     if (p->overlap > 0 && (p->pattern != PW_SIM_DATA || p->gpu))

@@ -27,6 +27,7 @@ enum pw_sim_pattern {
     PW_SIM_PIPELINE, /* pipeline x data parallel, 1F1B, interleaved where ranks have several chunks
                       */
     PW_SIM_MOE,      /* mixture of experts, a share of them on every rank */
+    PW_SIM_FARM,     /* rank 0 hands out tasks; a worker gets the next one when it has done one */
     PW_SIM_PATTERNS
 };
 

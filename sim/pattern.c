@@ -281,8 +281,56 @@ static void periods_step(struct pw_sim_play *play)
         pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allgather, p->bytes / 16);
 }
 
+/* The worker that is free first. */
+static int64_t free_worker(const struct pw_sim_play *play)
+{
+    int64_t first = 1;
+    for (int64_t r = 2; r < play->params->ranks; r++)
+        first = play->now[r] < play->now[first] ? r : first;
+    return first;
+}
+
+/* Reports a message of the farm, whose call began at the rank's present time and ends at `end`. */
+static void tell_task(struct pw_sim_play *play, enum pw_op op, int64_t rank, int64_t peer,
+                      int64_t end)
+{
+    const struct pw_sim_side side = {.op = op,
+                                     .rank = rank,
+                                     .peer = peer,
+                                     .bytes = NORM_BYTES,
+                                     .start = play->now[rank],
+                                     .end = end};
+    pw_sim_tell_message(play, &side);
+    play->now[rank] = end;
+}
+
+/* A message to a rank that waits for it, or comes for it later. */
+static void send_task(struct pw_sim_play *play, int64_t from, int64_t to)
+{
+    const int64_t sent = pw_sim_advance(play, from, play->now[from], PW_SIM_CALL_NS);
+    const int64_t came = sent + pw_sim_message_ns(play, from, to, NORM_BYTES);
+    const int64_t free = play->now[to] + PW_SIM_CALL_NS;
+    tell_task(play, PW_OP_Send, from, to, sent);
+    tell_task(play, PW_OP_Recv, to, from, pw_sim_advance(play, to, came > free ? came : free, 0));
+}
+
+/* As many tasks as there are workers: who is free tells rank 0, and gets the next one. No worker
+ * waits for another, so ranks are in different steps at the same time. */
+static void farm_step(struct pw_sim_play *play)
+{
+    for (int64_t i = 1; i < play->params->ranks; i++) {
+        const int64_t worker = free_worker(play);
+        play->draw++;
+        send_task(play, worker, 0);
+        send_task(play, 0, worker);
+        pw_sim_work_one(play, worker, PW_PHASE_FORWARD, ns_of(play, 1), 1);
+    }
+}
+
 double pw_sim_sum_of_squares(const struct pw_sim_params *p)
 {
+    if (p->pattern == PW_SIM_FARM)
+        return 1; /* a task is one piece of work */
     int64_t forward = p->pattern == PW_SIM_HYBRID     ? p->microbatches
                       : p->pattern == PW_SIM_NESTED   ? p->inner
                       : p->pattern == PW_SIM_PIPELINE ? p->microbatches * p->chunks
@@ -455,7 +503,7 @@ static void moe_step(struct pw_sim_play *play)
 void pw_sim_pattern_step(struct pw_sim_play *play)
 {
     static void (*const steps[PW_SIM_PATTERNS])(struct pw_sim_play *) = {
-        data_step,   halo_step,    hybrid_step,   ring_step,
-        nested_step, periods_step, pipeline_step, moe_step};
+        data_step,    halo_step,     hybrid_step, ring_step, nested_step,
+        periods_step, pipeline_step, moe_step,    farm_step};
     steps[play->params->pattern](play);
 }

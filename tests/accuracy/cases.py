@@ -133,6 +133,16 @@ def small(draw, run):
     return ";".join(draw.choice(SMALL)(draw, {**run, "rank": rank}) for rank in faulty)
 
 
+def farm(draw, run):
+    """A worker that is slow all the time, for half or for a third of it; or none."""
+    if draw.random() < 0.3:
+        return ""
+    length = draw.choice([run["steps"], run["steps"] // 2, run["steps"] // 3])
+    first = draw.randrange(run["steps"] - length + 1)
+    return (f"{draw.choice(['slow_rank', 'slow_rank', 'blocked'])}:rank={max(1, run['rank'])},phase=forward,"
+            f"percent={draw.choice([50, 100, 200])},steps={first}-{first + length - 1}")
+
+
 CLASSES = {
     "none": none, "slow_rank": added("slow_rank"), "quota": quota, "burners": burners,
     "sigstop": sigstop, "sigstops": sigstops, "freeze": freeze, "disk": added("disk"),
@@ -142,7 +152,7 @@ CLASSES = {
     "slow_link": slow_link, "congestion": congestion,
     **{name + slow: or_slow for slow in ("", " slow")
        for name in ("stages", "experts", "lengths", "overlap", "shared noise")},
-    "small": small,
+    "small": small, "farm": farm,
 }
 
 # What a program does between two synchronisations: mostly work, or mostly communication.
@@ -161,6 +171,7 @@ PROGRAMS = {
     "ring, MPI only": ["-p", "ring", "--message", "64K", "--bare"],
     "periods, MPI only": ["-p", "periods", "--bare"],
 }
+FARMS = {"farm, MPI only": ["-p", "farm", "--bare"]}
 
 
 
@@ -199,8 +210,9 @@ DRAWN = {"stages": stages, "experts": experts, "lengths": lengths, "overlap": ov
 # Elsewhere a slow link is hidden in collectives, which use all links.
 PROGRAMS_OF = {"slow_link": [name for name in PROGRAMS if name.startswith("ring")],
                # hybrid needs four ranks for each replica
-               "small": [name for name in PROGRAMS if name != "hybrid"]}
-RANKS_OF = {"small": [2, 3, 4, 4, 6]}
+               "small": [name for name in PROGRAMS if name != "hybrid"],
+               "farm": list(FARMS)}
+RANKS_OF = {"small": [2, 3, 4, 4, 6], "farm": [4, 4, 5, 6, 8]}
 
 
 def plan(name, seed):
@@ -215,7 +227,7 @@ def plan(name, seed):
     if name in RANKS_OF:
         run["per_host"] = draw.choice([run["ranks"], run["ranks"], 1])
     run["rank"] = draw.randrange(run["ranks"])
-    program = PROGRAMS[run["program"]] if drawn not in DRAWN else [
+    program = {**PROGRAMS, **FARMS}[run["program"]] if drawn not in DRAWN else [
         *DRAWN[drawn](draw), *draw.choice([[], ["--tell-roles"]])]
     run["faults"] = CLASSES[name](draw, run)
     run["options"] = [
