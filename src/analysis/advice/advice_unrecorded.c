@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/limits.h"
+#include "core/search.h"
 #include "core/text.h"
 
 static const struct {
@@ -95,22 +96,27 @@ void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_su
     sum->is_silent = all_silent > 0;
 }
 
-int pw_unrecorded_is_silent(const struct pw_cluster *cluster, int32_t rank)
+/* The first of the rank's rows: they are in the order of ranks. */
+static size_t first_of(const struct pw_cluster *c, int32_t rank)
 {
-    for (size_t i = 0; i < cluster->ncompleteness; i++) {
-        const struct pw_row_c_completeness *row = &cluster->completeness[i];
-        if (row->rank == rank && is_text(row->what, sizeof(row->what), "no_communication"))
+    return pw_search(c->completeness, c->ncompleteness,
+                     PW_SEARCH_KEY(struct pw_row_c_completeness, rank), rank);
+}
+
+int pw_unrecorded_is_silent(const struct pw_cluster *c, int32_t rank)
+{
+    for (size_t i = first_of(c, rank); i < c->ncompleteness && c->completeness[i].rank == rank; i++)
+        if (is_text(c->completeness[i].what, sizeof(c->completeness[i].what), "no_communication"))
             return 1;
-    }
     return 0;
 }
 
-int pw_unrecorded_has(const struct pw_cluster *cluster, int32_t rank)
+int pw_unrecorded_has(const struct pw_cluster *c, int32_t rank)
 {
-    for (size_t i = 0; i < cluster->ncompleteness; i++) {
-        const enum pw_unrecorded reason = pw_unrecorded_reason_of(&cluster->completeness[i]);
-        if (cluster->completeness[i].rank == rank && reason != PW_UNRECORDED_NONE &&
-            reason != PW_UNRECORDED_SPAWNED)
+    for (size_t i = first_of(c, rank); i < c->ncompleteness && c->completeness[i].rank == rank;
+         i++) {
+        const enum pw_unrecorded reason = pw_unrecorded_reason_of(&c->completeness[i]);
+        if (reason != PW_UNRECORDED_NONE && reason != PW_UNRECORDED_SPAWNED)
             return 1;
     }
     return 0;
