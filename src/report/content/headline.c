@@ -125,16 +125,17 @@ static void write_imbalance(const struct pw_figures *f, const struct pw_verdict 
 {
     pw_imbalance_say(f, v->imbalance, s);
     pw_sentence_add(s, ".");
-    if (!f->cluster->nstragglers)
-        return;
-    const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
-    pw_sentence_add(s, " In addition, rank %" PRId32 " is slow", worst->rank);
-    pw_words_add_ns(s, " by ", worst->excess_ns);
-    const size_t more = count_others(f->cluster, NULL);
-    if (more)
-        pw_sentence_add(
-            s, more == 1 ? ", and 1 more rank is slow" : ", and %zu more ranks are slow", more);
-    pw_sentence_add(s, ".");
+    if (f->cluster->nstragglers) {
+        const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
+        pw_sentence_add(s, " In addition, rank %" PRId32 " is slow", worst->rank);
+        pw_words_add_ns(s, " by ", worst->excess_ns);
+        const size_t more = count_others(f->cluster, NULL);
+        if (more)
+            pw_sentence_add(
+                s, more == 1 ? ", and 1 more rank is slow" : ", and %zu more ranks are slow", more);
+        pw_sentence_add(s, ".");
+    }
+    write_beside(f, v, s);
 }
 
 /* "; 50 steps of 51.5 ms." */
