@@ -74,14 +74,27 @@ function stepSpan({ first_step: first, last_step: last }) {
     return first === last ? `Step ${first}` : `Steps ${first}-${last}`;
 }
 
-/* Ranks that may be the slow ones when the evidence does not tell: those without a usable file, or
- * one that has more work and no other of its role. Null: the question is of no single rank. */
+/* Ranks that left no usable file, and those whose calls or communication were not recorded. */
+function unseenRanks() {
+    const notes = report.completeness.losses.filter(({ rank, what }) => isKnown(rank) && what !== "unrecorded_spawned" &&
+        (what === "no_communication" || what.startsWith("unrecorded_")));
+    const lost = report.completeness.ranks.filter((row) => !row.present);
+    return [...new Set([...lost, ...notes].map((row) => row.rank))].sort((a, b) => a - b);
+}
+
+/* Ranks that may be the slow ones when the evidence does not tell: those without a usable file or
+ * recorded calls, or one that has more work and no other of its role. Null: the question is of no
+ * single rank. */
 function ranksInQuestion() {
     const reason = report.job.ending ? report.job.ending.reason_before : report.job.reason;
     const lost = report.completeness.ranks.filter((row) => !row.present).map((row) => row.rank);
+    const unseen = unseenRanks();
     const lone = report.imbalances.find((row) => row.verdict === "cannot_tell" && row.nranks === 1);
     if (reason === "ranks_missing" && lost.length)
         return { ranks: lost, words: `left no usable file${lost.length > 1 ? "s" : ""}, and may be slowest` };
+    if (["mpi_not_recorded", "no_communication"].includes(reason) && unseen.length && unseen.length < report.job.ranks)
+        return { ranks: unseen, words: unseen.length > 1 ? "are not recorded, and may be slowest"
+            : "is not recorded, and may be slowest" };
     if (reason === "no_peers" && lone)
         return { ranks: [lone.first_rank], words: `has more work, and no other rank has its role (${lone.name})` };
     return null;
@@ -98,12 +111,14 @@ function evenTiles(parent) {
     const unknown = delayVerdict() === "unknown";
     const uneven = delayVerdict() === "imbalance" && report.imbalances[0];
     const link = delayVerdict() === "network" && report.network[0];
-    const who = unknown ? "Not known" : one ? "One rank" : {
+    const isSpawned = unknown && report.job.reason === "spawned_not_recorded";
+    const who = isSpawned ? "Spawned processes" : unknown ? "Not known" : one ? "One rank" : {
         network: link && isKnown(link.src) ? `Ranks ${link.src} - ${link.dst}` : "The network",
         imbalance: uneven && uneven.kind === "role" && uneven.name || "Uneven work", all_slower: "All ranks",
     }[delayVerdict()] || "Nobody";
     const inQuestion = unknown && ranksInQuestion();
-    const words = one && !unknown ? "nothing to compare it with"
+    const words = isSpawned ? "the ranks wait for them; they are not recorded"
+        : one && !unknown ? "nothing to compare it with"
         : link ? [link.hostname, link.peer_hostname].filter(Boolean).join(" - ")
         : delayVerdict() === "all_slower" ? `${formatCount(ranks)} together`
         : uneven && uneven.ranks ? `more work on ${uneven.nranks > 1 ? "ranks" : "rank"} ${uneven.ranks}`
