@@ -125,6 +125,7 @@ static void test_partners_that_are_not_recorded(void **state)
                        "ranks wait 50.0 ms of each 150 ms step.");
     char *json = json_of(c);
     assert_has(json, "\"reason\": \"spawned_not_recorded\"");
+    assert_has(json, "start them with the job (mpirun");
     free(json);
 
     remove_rank(c, 2);

@@ -193,6 +193,21 @@ int pw_judge_no_communication(const struct pw_advice_input *in, struct pw_advice
     return (sum.is_silent || sum.silent_ranks) && !sum.ranks;
 }
 
+int pw_judge_spawned_not_recorded(const struct pw_advice_input *in, struct pw_advice *advice)
+{
+    const struct pw_verdict *v = &in->verdict;
+    char wait[32], step[32];
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    pw_sentence_add(&evidence,
+                    "%" PRId64 " process%s started by MPI_Comm_spawn; the ranks wait %s of each "
+                    "step of %s for what was not recorded",
+                    v->unrecorded.spawned, v->unrecorded.spawned == 1 ? "" : "es",
+                    pw_text_ns(wait, sizeof(wait), v->partners.wait_ns),
+                    pw_text_ns(step, sizeof(step), in->step_mean_ns));
+    return v->partners.wait_ns > 0 && v->unrecorded.spawned > 0 && in->present == in->expected &&
+           !v->unrecorded.ranks && !v->unrecorded.silent_ranks;
+}
+
 int pw_judge_ranks_missing(const struct pw_advice_input *in, struct pw_advice *advice)
 {
     const struct pw_cluster *c = in->cluster;

@@ -171,6 +171,11 @@ static const struct pw_advice_rule rules[] = {
      .imported = "The files have no communication of some ranks, or of all. If they communicate, "
                  "trace their GPUs, too (in torch.profiler activities=[ProfilerActivity.CPU, "
                  "ProfilerActivity.CUDA]), and steps that communicate."},
+    {JOB("spawned_not_recorded", pw_judge_spawned_not_recorded), .wanting = PW_WANTING_SPAWNED,
+     .text =
+         "The ranks wait for processes that MPI_Comm_spawn started, which are not recorded. "
+         "To see what these do, start them with the job (mpirun -np 2 profwrap A : -np 4 "
+         "profwrap B), or time their work in them; to wait less, give them their work earlier."},
     {JOB("ranks_missing", pw_judge_ranks_missing), .traits = RULE_DUMPS,
      .wanting = PW_WANTING_ALL_RANKS,
      .text = "Ranks are missing: check that every host can write to the output directory (a "
