@@ -422,11 +422,12 @@ class Job:
             return None  # a message that has ended on one side, of which the dumps do not tell
         return f"the fault is of {self.faulty}"
 
-    def check_deadlock(self, found, waits):
+    def check_circle(self, found, waits):
         """Each rank waits in the operation for the next one, which has not reached it."""
         parts = re.findall(r"rank (\d+),? (?:which )?waits in (.*?) for (?=rank (\d+))", found[0])
-        if not parts or parts[0][0] != parts[-1][2]:
-            return "no cycle"
+        last = re.search(r", and so on: \d+ ranks, the last of which waits for rank (\d+)$", found[0])
+        if not parts or parts[0][0] != (last[1] if last else parts[-1][2]):
+            return "no circle"
         for rank, title, other in ((int(a), b, int(c)) for a, b, c in parts):
             own = [one for one in self.operations[rank][:self.enqueued[rank]] if not one.ended and
                    f"{title_of(one)} of {one.group.title}" == title]
@@ -505,11 +506,11 @@ OPERATION = r"(?P<call>[a-z_]+) (?P<seq>\d+) of (?P<title>.+?)"
 PATTERNS = [(re.compile(pattern), check) for pattern, check in (
     (rf"(?P<missing>{RANKS}) did not reach {OPERATION}, in which (?P<waiting>{RANKS}) waits?"
      rf"(?:; nor did (?P<held>{RANKS}), which waits? elsewhere)?"
-     r"(?:; they may wait for each other in messages of Gloo, which are not in dumps)?"
+     r"(?:; those that did not may wait in messages of Gloo, which are not in dumps)?"
      rf"(?:; whether (?P<unknown>{RANKS}) did is not known, because .*)?", Job.check_missing),
     (rf"(?P<missing>{RANKS}) ha(?:s|ve) (?P<why>no dumps?|no operations in the dumps?), so it is not known "
      rf"whether (?:it|they) reached {OPERATION}, in which (?P<waiting>{RANKS}) waits?", Job.check_lost),
-    (r"Deadlock: rank .*", Job.check_deadlock),
+    (r"Ranks wait for each other: rank .*", Job.check_circle),
     (rf"(?P<missing>{RANKS}) did not reach {OPERATION}, in which (?P<waiting>{RANKS}) waits?: it waits in "
      r"(?P<own>.*)", Job.check_held),
     (r"Rank (?P<missing>\d+) did not reach (?:send|recv) (?:to|from) rank (?P<waiting>\d+) in (?P<title>.+), "

@@ -125,8 +125,9 @@ static void test_ranks_that_wait_for_each_other(void **state)
     j.members[j.in.nmembers++] = (struct pw_missing_member){DP, 2};
     j.members[j.in.nmembers++] = (struct pw_missing_member){DP, 3};
     check(&j, 1,
-          "Deadlock: rank 2 waits in all_reduce 3 of tp 7 for rank 3, which waits in all_reduce 1 "
-          "of process group 9 for rank 2. "
+          "Ranks wait for each other: rank 2 waits in all_reduce 3 of tp 7 for rank 3, which waits "
+          "in all_reduce 1 of process group 9 for rank 2. This is a deadlock, unless a rank called "
+          "its operation without waiting for it and stands still elsewhere. "
           "Rank 3 did not reach all_reduce 3 of tp 7, in which rank 2 waits: it waits in "
           "all_reduce 1 of process group 9. Rank 2 did not reach all_reduce 1 of process group 9, "
           "in which rank 3 waits: it waits in all_reduce 3 of tp 7.");
@@ -147,20 +148,24 @@ static void test_three_that_wait_for_each_other(void **state)
         wait_in(&j, 3, TP, PW_OP_Reduce_scatter_block, 1);
         begun[2] = (uint8_t)is_begun;
         j.in.begun = begun;
-        check(&j, 1,
-              is_begun
-                  ? "Rank 2 did not reach reduce_scatter 1 of tp 7, in which rank 3 waits: it "
-                    "waits in recv from rank 0 of default_pg. Ranks 2 and 3 did not reach "
-                    "all_gather 6 of default_pg, in which ranks 0 and 1 wait: they wait in others, "
-                    "as rank 2 in recv from rank 0 of default_pg. Rank 2 waits in recv from rank 0 "
-                    "of default_pg, which rank 0 has ended."
-                  : "Deadlock: rank 0 waits in all_gather 6 of default_pg for rank 2, which waits "
-                    "in recv from rank 0 of default_pg for rank 0. Ranks 2 and 3 did not reach "
-                    "all_gather 6 of default_pg, in which ranks 0 and 1 wait: they wait in others, "
-                    "as rank 2 in recv from rank 0 of default_pg. Rank 0 did not reach send to "
-                    "rank 2 in default_pg, for which that rank waits in recv: it waits in "
-                    "all_gather 6 of default_pg. Rank 2 did not reach reduce_scatter 1 of tp 7, in "
-                    "which rank 3 waits: it waits in recv from rank 0 of default_pg.");
+        check(
+            &j, 1,
+            is_begun
+                ? "Rank 2 did not reach reduce_scatter 1 of tp 7, in which rank 3 waits: it "
+                  "waits in recv from rank 0 of default_pg. Ranks 2 and 3 did not reach "
+                  "all_gather 6 of default_pg, in which ranks 0 and 1 wait: they wait in others, "
+                  "as rank 2 in recv from rank 0 of default_pg. Rank 2 waits in recv from rank 0 "
+                  "of default_pg, which rank 0 has ended."
+                : "Ranks wait for each other: rank 0 waits in all_gather 6 of default_pg for rank "
+                  "2, which waits in recv from rank 0 of default_pg for rank 0. This is a "
+                  "deadlock, unless a rank called its operation without waiting for it and "
+                  "stands still elsewhere, or a message had been sent: the dumps do not tell. "
+                  "Ranks 2 and 3 did not reach "
+                  "all_gather 6 of default_pg, in which ranks 0 and 1 wait: they wait in others, "
+                  "as rank 2 in recv from rank 0 of default_pg. Rank 0 did not reach send to "
+                  "rank 2 in default_pg, for which that rank waits in recv: it waits in "
+                  "all_gather 6 of default_pg. Rank 2 did not reach reduce_scatter 1 of tp 7, in "
+                  "which rank 3 waits: it waits in recv from rank 0 of default_pg.");
     }
 }
 

@@ -384,38 +384,61 @@ static int is_deadlock(const struct pw_cluster *c)
     return c->nhang > 0;
 }
 
-/* "Deadlock: rank 0 waits in all_reduce 1 of tp 1 for rank 1, which waits in all_reduce 1 of dp 2
- * for rank 0." Follows the first rank that is held in each operation, until one comes again: as
- * there are no others, there is one. Returns 0 when there is no deadlock. */
-static int write_deadlock(const struct pw_cluster *c, struct pw_sentence *s)
+/* The circle of ranks that wait for each other: the index of the operation in it that is told first
+ * below; *held becomes the rank that waits there. c->nhang: there is none. Follows the first rank
+ * that is held in each operation, until one comes again. */
+static size_t find_circle(const struct pw_cluster *c, int32_t *held)
 {
-    int32_t held = -1;
     size_t at = 0, fast = 0, known = is_deadlock(c);
-    do { /* Floyd's: `fast` takes two steps for each of `at`, and meets it in the cycle */
-        at = known ? operation_behind(c, at, &held) : c->nhang;
+    do { /* Floyd's: `fast` takes two steps for each of `at`, and meets it in the circle */
+        at = known ? operation_behind(c, at, held) : c->nhang;
         for (int i = 0; i < 2 && known; i++) {
-            fast = operation_behind(c, fast, &held);
+            fast = operation_behind(c, fast, held);
             known = fast < c->nhang;
         }
     } while (known && at != fast);
     if (!known)
-        return 0;
+        return c->nhang;
     size_t start = at;
-    for (size_t next = operation_behind(c, at, &held); next != at;
-         next = operation_behind(c, next, &held))
-        start = next < start ? next : start; /* the one that is told first below */
-    while (operation_behind(c, at, &held) != start)
-        at = operation_behind(c, at, &held);
-    pw_sentence_add(s, "Deadlock: rank %" PRId32, held); /* it waits in that one */
-    at = start;
+    for (size_t next = operation_behind(c, at, held); next != at;
+         next = operation_behind(c, next, held))
+        start = next < start ? next : start;
+    while (operation_behind(c, at, held) != start)
+        at = operation_behind(c, at, held);
+    return start;
+}
+
+/* "Ranks wait for each other: rank 0 waits in all_reduce 1 of tp 1 for rank 1, which waits in
+ * all_reduce 1 of dp 2 for rank 0. This is a deadlock, unless ...": a dump does not tell whether a
+ * rank stands still in an operation that has not ended. Returns 0 when there is no circle. */
+static int write_circle(const struct pw_cluster *c, struct pw_sentence *s)
+{
+    int32_t held = -1;
+    const size_t start = find_circle(c, &held);
+    if (start == c->nhang)
+        return 0;
+    size_t at = start, told = 0;
+    int has_message = 0;
+    pw_sentence_add(s, "Ranks wait for each other: rank %" PRId32, held);
+    const int32_t first = held;
     do {
-        pw_sentence_add(s, at == start ? " waits in " : ", which waits in ");
+        const struct pw_row_c_hang *row = waiting_row(&c->hang[at], pw_hang_rows(c, at));
         const size_t next = operation_behind(c, at, &held);
-        pw_hang_operation(waiting_row(&c->hang[at], pw_hang_rows(c, at)), s);
-        pw_sentence_add(s, " for rank %" PRId32, held);
+        has_message |= row->op == PW_OP_Send || row->op == PW_OP_Recv;
+        if (told++ < TOLD) {
+            pw_sentence_add(s, told == 1 ? " waits in " : ", which waits in ");
+            pw_hang_operation(row, s);
+            pw_sentence_add(s, " for rank %" PRId32, held);
+        }
         at = next;
     } while (at != start);
-    pw_sentence_add(s, ".");
+    if (told > TOLD)
+        pw_sentence_add(s, ", and so on: %zu ranks, the last of which waits for rank %" PRId32,
+                        told, first);
+    pw_sentence_add(s,
+                    ". This is a deadlock, unless a rank called its operation without waiting "
+                    "for it and stands still elsewhere%s.",
+                    has_message ? ", or a message had been sent: the dumps do not tell" : "");
     return 1;
 }
 
@@ -436,8 +459,9 @@ static void write_one(const struct pw_cluster *c, const struct pw_row_c_hang *ro
                             count_role(rows, n, PW_REACH_HELD) == 1 ? "s" : "");
         }
         if (row->source == PW_SOURCE_GLOO && count_role(rows, n, PW_REACH_MISSING) > 1)
-            pw_sentence_add(s, "; they may wait for each other in messages of Gloo, which are not "
-                               "in dumps");
+            pw_sentence_add(s,
+                            "; those that did not may wait in messages of Gloo, which are not in "
+                            "dumps");
         write_unknown(rows, n, s);
     } else if (count_role(rows, n, PW_REACH_NO_OPERATIONS) ||
                count_role(rows, n, PW_REACH_NO_DUMP)) {
@@ -543,7 +567,7 @@ void pw_hang_write(const struct pw_cluster *c, struct pw_sentence *s)
                         c->nopen_calls);
     else if (!c->nhang)
         write_none(c, s);
-    const int is_begun = write_deadlock(c, s);
+    const int is_begun = write_circle(c, s);
     for (size_t i = 0; i < c->nhang; i += n) {
         n = pw_hang_rows(c, i);
         if (told++ < TOLD) {
