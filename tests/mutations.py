@@ -15,6 +15,7 @@ Every test must pass on the tree as it is: run scripts/test before.
 import argparse
 import glob
 import hashlib
+import itertools
 import os
 import random
 import re
@@ -55,15 +56,16 @@ def changes(line):
         yield "removed", re.match(r"\s*", line)[0] + ";"
 
 
-def draw(generator, files):
-    """(path, number, old line, kind, new line): each kind as likely as the others."""
-    kind = generator.choice(("comparison", "constant", "removed"))
-    while True:
-        path = generator.choice(files)
-        rows = [(path, number, line, kind, new) for number, line in code_lines(path)
-                for found, new in changes(line) if found == kind]
-        if rows:
-            return generator.choice(rows)
+def drawn(generator, files):
+    """Each mutation once, as (path, number, old line, kind, new line), in turn of the three kinds."""
+    kinds = {}
+    for path in files:
+        for number, line in code_lines(path):
+            for kind, new in changes(line):
+                kinds.setdefault(kind, []).append((path, number, line, kind, new))
+    for rows in kinds.values():
+        generator.shuffle(rows)
+    return [row for turn in itertools.zip_longest(*kinds.values()) for row in turn if row]
 
 
 def run(words, **options):
@@ -92,6 +94,8 @@ def failing(words, jobs):
         if run(["ctest", *options, "-R", f"^{re.escape(name)}$"]).returncode:
             return name
         print(f"    {name} failed once, and passed when it was run again", flush=True)
+    if done.returncode and "tests failed out of" not in done.stdout:
+        sys.exit(f"mutations.py: ctest ran no test: {done.stdout[-400:]}{done.stderr[-400:]}")
     return None
 
 
@@ -137,8 +141,9 @@ def main():
             sys.exit("mutations.py: the tree does not build; see ninja -C build")
         original = code_of_build()
     tried = caught = 0
-    while tried < options.count:
-        row = draw(generator, files)
+    for row in drawn(generator, files):
+        if tried == options.count:
+            break
         path, number, old, kind, new = row
         where = f"{os.path.relpath(path, ROOT)}:{number + 1} {kind}"
         result = None if options.list else try_mutation(row, original, stages, jobs)
