@@ -96,9 +96,8 @@ static const struct {
     {"doctor",
      "Prints one line for each thing that a run on this machine needs, and what to do when it is "
      "missing. The exit status is 0 when a run would work."},
-    {"ctl",
-     "Asks the ranks of a running job, whose directory is DIR, or orders them to start and stop "
-     "recording, to write what they have recorded so far, or to serve metrics."},
+    {"ctl", "Asks the ranks of a running job, whose directory is DIR, or makes them start and stop "
+            "recording, write what they have recorded so far, or serve metrics."},
     {"import",
      "Makes rank files from traces that other profilers wrote, so that the other commands work "
      "on them."},

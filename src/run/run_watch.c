@@ -69,7 +69,8 @@ static void keep_pace(struct pw_run_watch *w, int64_t now)
 }
 
 /* Carries out the request and adds the result to *live. */
-static void apply(struct pw_run_watch *w, const struct pw_request *request, struct pw_live *live)
+static void carry_out(struct pw_run_watch *w, const struct pw_request *request,
+                      struct pw_live *live)
 {
     int64_t step = atomic_load(&w->segment->control.step);
     switch (request->kind) {
@@ -123,7 +124,7 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
     const uint64_t reported = pw_drain_last_entry(w->drain, least_of(w));
     int err = pw_drain_live(w->drain, &live);
     live.state = process_state((pid_t)live.pid);
-    apply(w, request, &live);
+    carry_out(w, request, &live);
     if (request->is_hang)
         pw_drain_sync(w->drain); /* the journals are read when the order differs */
     if (request->wants_stacks) {

@@ -1,5 +1,5 @@
 /* The functions of a GPU vendor, which gpu_tool.c calls, and the table of devices that they share.
- * CUDA and ROCm each fill in one table of this type. A new vendor begins with a value of enum
+ * CUDA and ROCm each fill in one struct pw_gpu_vendor. A new vendor begins with a value of enum
  * pw_gpu_make (rank/ring/record.h); then come a folder beside cuda/ and rocm/, a row of `vendors`
  * in gpu_tool.c, and gpu_present.c. Tool half; nothing else calls them. */
 #ifndef PW_GPU_VENDOR_H

@@ -250,7 +250,7 @@ struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act);
  * gate decides for the whole process whether the operation's level is recorded. It is 0 before the
  * MPI library's functions are looked up, after MPI_Finalize and in forked children, and -1 while
  * recording is paused. Two fields of the thread's open call decide for the thread. `signalled` is
- * not 0 if an order has come, or if the thread has no ring (its open call is pw_no_ring_call then,
+ * not 0 if a change has come, or if the thread has no ring (its open call is pw_no_ring_call then,
  * which is always signalled). `op` is not 0 if the thread is already in a call. */
 PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, int op_level,
                                    enum pw_mpi_act act)

@@ -1,4 +1,4 @@
-/* Module sys, in the collector process only: sums the resources that the program's child
+/* Module workers, in the collector process only: sums the resources that the program's child
  * processes used, into /samples/workers. Most often they are a data loader's workers, and their
  * work belongs to the rank.
  *

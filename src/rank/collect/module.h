@@ -1,7 +1,8 @@
 /* The interface of a collector module, which records one kind of event. Its in-app half writes
  * records of its own types into the rings. Its tool half is one row of the table that
  * run/activities.c makes: the intake and the drain call the row's functions, which turn records
- * into rows of the rank file and take samples. Tool code, one thread; records may hold anything. */
+ * into rows of the rank file and take samples. Also rows that two modules share. Tool code, one
+ * thread; what a record holds is not to be trusted. */
 #ifndef PW_RANK_COLLECT_MODULE_H
 #define PW_RANK_COLLECT_MODULE_H
 
@@ -17,8 +18,8 @@
 /* Where a record came from, in numbers of the rank file. */
 struct pw_origin {
     uint16_t thread;     /* index of the thread */
-    uint32_t name_base;  /* row of /strings of the process's name id 0 */
-    uint32_t stack_base; /* row of /stacks of its stack id 0 */
+    uint32_t name_base;  /* with a name id above 0: its row of /strings */
+    uint32_t stack_base; /* with a stack id above 0: its row of /stacks */
     uint32_t epoch;      /* number of the process, among those that have recorded for this rank */
     int64_t start, end;  /* the record's times, local ns */
 };
@@ -60,8 +61,8 @@ struct pw_module {
     void *(*create)(struct pw_rankfile *file);
     /* Each of these may be NULL. */
     void (*record)(void *state, const struct pw_record *record, const struct pw_origin *origin);
-    /* Called for records of other modules, and for PW_REC_THREAD: those whose type is a bit of
-     * `watches`. */
+    /* Called for records whose type is a bit of `watches`: those of other modules that are on,
+     * and PW_REC_THREAD and PW_REC_WINDOW. */
     void (*watch)(void *state, const struct pw_record *record, const struct pw_origin *origin);
     uint64_t watches;
     void (*sample)(void *state, pid_t pid, int64_t now_ns);
@@ -110,11 +111,11 @@ struct pw_steprow {
 bool pw_steprow_end(struct pw_steprow *step, int64_t end, struct pw_row_step *row);
 
 /* Processes a mark (pw_record_is_step) of time `start`. Returns true and sets *row when it ended
- * the step before, and that step counts. */
+ * the step before, and that step was not cancelled. */
 bool pw_steprow_mark(struct pw_steprow *step, const struct pw_record *record, int64_t start,
                      struct pw_row_step *row);
 
-/* ---- rows of /events/range, for the same ---- */
+/* ---- rows of /events/range, for the same modules ---- */
 
 /* Returns the row for a PW_REC_RANGE or PW_REC_NVTX, or for a PW_REC_NVTX_START without an end. */
 struct pw_row_range pw_rangerow_of(const struct pw_record *record, const struct pw_origin *origin);

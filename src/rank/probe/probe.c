@@ -1,4 +1,5 @@
-/* What the probe shows and counts in its rank's segment; see probe.h. */
+/* What the probe shows and counts in its rank's segment, and its records of a communicator's
+ * members; see probe.h. */
 #include "rank/probe/probe.h"
 
 #include <errno.h>

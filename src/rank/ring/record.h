@@ -46,7 +46,7 @@ enum pw_record_type {
     PW_REC_NVTX_PAYLOAD, /* one field of the data that are attached to a range */
     PW_REC_NVTX_THREAD,  /* the name of a thread */
     PW_REC_NVTX_STEP,    /* as PW_REC_STEP; recognised by the name of a range */
-    /* Collectors of GPUs. */
+    /* Modules of GPUs. */
     PW_REC_GPU_KERNEL,
     PW_REC_GPU_COPY,
     PW_REC_GPU_SET,
