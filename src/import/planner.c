@@ -38,7 +38,7 @@ static void keep_text(struct pw_import_plan *plan, struct pw_import_file *file,
 static int look(struct pw_import_plan *plan, struct pw_import_file *file,
                 const struct pw_import_wish *wish, char *problem, size_t size)
 {
-    int err = -EINVAL, is_other = 0;
+    int err = -EINVAL;
     char what[sizeof(file->head.problem)] = "";
     const struct pw_jsonfile_text text =
         pw_jsonfile_load(file->path); /* it is read several times */
@@ -50,14 +50,12 @@ static int look(struct pw_import_plan *plan, struct pw_import_file *file,
         file->head.text = text;
         err = format->look(file->path, &file->head);
         file->format = format;
-        is_other |= file->head.is_other;
         if (!what[0])
             memcpy(what, file->head.problem, sizeof(what));
     }
     if (err == -EINVAL && wish->format && !what[0])
         snprintf(what, sizeof(what), "is not of the format %s", wish->format->name);
     keep_text(plan, file, &text);
-    file->head.is_other = is_other;
     const char *foreign = err == -EINVAL || err == -ENOTSUP ? pw_foreign_file(file->path) : NULL;
     if (foreign)
         return pw_import_plan_fail(problem, size, err, file->path, foreign);
@@ -391,7 +389,7 @@ static int add_traces(struct pw_import_plan *plan, const char *path,
         free(entries[i]);
     free(entries);
     const size_t used = strlen(problem);
-    if (err == -EINVAL && n > 1)
+    if ((err == -EINVAL || err == -ENOTSUP) && n > 1)
         snprintf(problem + used, size - used,
                  "; to import the directory without it, move it away, or name the other files");
     if (err)

@@ -502,6 +502,11 @@ def other_files_of_a_directory_are_left_out_and_named():
     put("rank-2.json", "")  # damaged, and perhaps of a rank
     said = refused(mixed)
     assert "rank-2.json: is no JSON" in said and "name the other files" in said, said
+    for text in ('{"traceEvents":[{"name":"process_name","ph":"M","pid":1,"args":{"name":"python"}},{"na',
+                 '{"traceEvents":[', '{"args": [{"a": 1}, {"b', '[{"ph": "M"}, {"ph'):
+        put("rank-2.json", text)  # before its first event of Kineto
+        said = refused(mixed)
+        assert "rank-2.json: " in said and "name the other files" in said, said
     os.unlink(os.path.join(mixed, "rank-2.json"))
     for name in os.listdir(mixed):
         if "rank" in name:

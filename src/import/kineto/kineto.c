@@ -389,8 +389,9 @@ static int look_at_event(void *context, const char *text, size_t length, int64_t
            look->named.process < 0;
 }
 
-/* Says what the file is, if it is no trace of Kineto. Returns 0 or -ENOTSUP. */
-static int refuse_foreign(const struct look *look)
+/* Says what the file is, if it is no trace of Kineto. In a damaged one the events of Kineto may be
+ * lost. Returns 0 or -ENOTSUP. */
+static int refuse_foreign(const struct look *look, const struct pw_jsonfile_end *end)
 {
     struct pw_import_head *head = look->head;
     char tool[160] = "";
@@ -404,7 +405,7 @@ static int refuse_foreign(const struct look *look)
                  : "no trace of PyTorch: it has %lld events%s",
              (long long)look->events,
              tool[0] ? tool : "; profwrap import --help lists what is imported");
-    head->is_other = 1;
+    head->is_other = end->cut_at < 0;
     return -ENOTSUP;
 }
 
@@ -437,7 +438,7 @@ static int pw_kineto_look(const char *path, struct pw_import_head *out)
         snprintf(out->problem, sizeof(out->problem),
                  "is no JSON, and of no format that is imported (profwrap import --help)");
     }
-    return err ? err : refuse_foreign(&look);
+    return err ? err : refuse_foreign(&look, &end);
 }
 
 /* ---- what goes to the rank's file ---- */

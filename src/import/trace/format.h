@@ -32,7 +32,9 @@ struct pw_import_head {
     struct pw_used_group *used;
     size_t nused;
     int has_lost; /* 1: the file has not all operations from the start of the program on */
-    int is_other; /* 1: `look` failed on a whole file, which is something else: not a damaged one */
+    /* 1: `look` failed on a whole file, which is something else: not a damaged one. Formats may
+     * stop early at what is not theirs; the last one that was asked tells. */
+    int is_other;
     struct pw_jsonfile_text text; /* of the file, if it is small and has been read */
     char problem[320]; /* why the file cannot be read, when `look` fails; else a remark, or "" */
 };
