@@ -378,8 +378,9 @@ static int add_traces(struct pw_import_plan *plan, const char *path,
     const size_t n = (size_t)found;
     for (size_t i = 0; i < n && !err; i++) {
         snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
+        const size_t before = plan->nfiles;
         err = add_file(plan, file, wish, problem, size);
-        if (!err || !plan->files[plan->nfiles - 1].head.is_other)
+        if (!err || plan->nfiles == before || !plan->files[before].head.is_other)
             continue;
         note_other(&others, entries[i]->d_name, problem);
         drop_last(plan);
