@@ -343,20 +343,26 @@ static int add_others(struct pw_import_plan *plan, const char *path,
 }
 
 /* Files of a directory that are no traces, such as the config.json of a model, and why the first of
- * them is none. */
+ * them is none, or the first one of a known tool. */
 struct others {
     size_t n;
+    const char *tool; /* of the file that `problem` is about */
     char names[400], problem[600];
 };
 
-static void note_other(struct others *others, const char *name, const char *problem)
+static void note_other(struct others *others, const char *name, const char *tool,
+                       const char *problem)
 {
+    char what[400];
     const size_t used = strlen(others->names);
-    if (!others->n++)
+    if (!others->n++ || (tool && !others->tool)) {
         snprintf(others->problem, sizeof(others->problem), "%s", problem);
-    if (used + strlen(name) + 6 < sizeof(others->names))
-        snprintf(others->names + used, sizeof(others->names) - used, "%s%s", used ? ", " : "",
-                 name);
+        others->tool = tool;
+    }
+    snprintf(what, sizeof(what), "%s%s%s%s%s", used ? ", " : "", name, tool ? " (" : "",
+             tool ? tool : "", tool ? ")" : "");
+    if (used + strlen(what) + 6 < sizeof(others->names))
+        strcat(others->names, what);
     else if (used && others->names[used - 1] != '.')
         strcat(others->names, ", ...");
 }
@@ -382,7 +388,7 @@ static int add_traces(struct pw_import_plan *plan, const char *path,
         err = add_file(plan, file, wish, problem, size);
         if (!err || plan->nfiles == before || !plan->files[before].head.is_other)
             continue;
-        note_other(&others, entries[i]->d_name, problem);
+        note_other(&others, entries[i]->d_name, plan->files[before].head.tool, problem);
         drop_last(plan);
         err = 0;
     }

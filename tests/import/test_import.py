@@ -512,6 +512,11 @@ def other_files_of_a_directory_are_left_out_and_named():
         if "rank" in name:
             os.unlink(os.path.join(mixed, name))
     assert "config.json: has no traceEvents" in refused(mixed)
+    put("viz.json", '{"traceEvents": [], "viztracer_metadata": {}}')
+    said = refused(mixed)
+    assert "viz.json: no trace of PyTorch" in said and "VizTracer: record the job" in said, said
+    trace(os.path.join(mixed, "rank-0.json"), [event("aten::mm", "cpu_op", 0, 10)], 0, 1)
+    assert "trainer_state.json, viz.json (a trace of VizTracer)\n" in imported(mixed)[1]
 
 
 @case

@@ -406,6 +406,7 @@ static int refuse_foreign(const struct look *look, const struct pw_jsonfile_end 
              (long long)look->events,
              tool[0] ? tool : "; profwrap import --help lists what is imported");
     head->is_other = end->cut_at < 0;
+    head->tool = look->foreign ? look->foreign->what : NULL;
     return -ENOTSUP;
 }
 

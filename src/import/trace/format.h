@@ -35,6 +35,8 @@ struct pw_import_head {
     /* 1: `look` failed on a whole file, which is something else: not a damaged one. Formats may
      * stop early at what is not theirs; the last one that was asked tells. */
     int is_other;
+    const char
+        *tool; /* what a file of another tool is, such as "a trace of VizTracer"; else NULL */
     struct pw_jsonfile_text text; /* of the file, if it is small and has been read */
     char problem[320]; /* why the file cannot be read, when `look` fails; else a remark, or "" */
 };
