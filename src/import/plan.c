@@ -70,18 +70,26 @@ int64_t pw_import_plan_missing(const struct pw_import_plan *plan, char *out, siz
 
 /* ---- one job ---- */
 
+/* Refuses a dump and a trace, in any order. */
+static int refuse_kinds(const struct pw_import_file *a, const struct pw_import_file *b,
+                        char *problem, size_t size)
+{
+    const int is_first = a->format == &pw_import_flight;
+    const struct pw_import_file *dump = is_first ? a : b, *timed = is_first ? b : a;
+    snprintf(problem, size,
+             "%s and %s are a dump of the Flight Recorder and a trace with times: import one kind "
+             "at a time, with --format %s or --format %s",
+             dump->path, timed->path, dump->format->name, timed->format->name);
+    return -EINVAL;
+}
+
 int pw_import_plan_check_job(struct pw_import_plan *plan, char *problem, size_t size)
 {
     const struct pw_import_file *sized = NULL, *backed = NULL, *named = NULL;
     for (size_t i = 0; i < plan->nfiles; i++) {
         const struct pw_import_file *f = &plan->files[i];
-        if ((f->format == &pw_import_flight) != (plan->files[0].format == &pw_import_flight)) {
-            snprintf(problem, size,
-                     "%s and %s are a dump of the Flight Recorder and a trace with times: import "
-                     "one kind at a time, with --format %s or --format %s",
-                     plan->files[0].path, f->path, plan->files[0].format->name, f->format->name);
-            return -EINVAL;
-        }
+        if ((f->format == &pw_import_flight) != (plan->files[0].format == &pw_import_flight))
+            return refuse_kinds(&plan->files[0], f, problem, size);
         if (sized && f->head.world_size > 0 && f->head.world_size != sized->head.world_size) {
             snprintf(problem, size,
                      "%s is of a job of %lld ranks, and %s is of a job of %lld: import "

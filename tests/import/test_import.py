@@ -527,9 +527,10 @@ def traces_of_different_jobs_are_refused():
     other = {"distributedInfo": {"backend": "gloo", "rank": 1, "world_size": 2}}
     said = refused(trace("one.json", events, 0, 2), trace("two.json", events, None, head=other))
     assert "gloo" in said and "nccl" in said, said
-    said = refused(trace("one_rank0.json", events, None), flight("dump_rank_1.json", []))
-    assert "a dump of the Flight Recorder and a trace with times" in said and \
-        "with --format kineto or --format flight" in said, said
+    paths = [trace("one_rank0.json", events, None), flight("dump_rank_1.json", [])]
+    for said in (refused(*paths), refused(*reversed(paths))):
+        assert f"{paths[1]} and {paths[0]} are a dump of the Flight Recorder and a trace with times" in said and \
+            "with --format flight or --format kineto" in said, said
     said = refused(trace("three.json", events, 5, 2))
     assert "rank beyond its job's number of ranks" in said, said
 
