@@ -146,17 +146,17 @@ def new_file(path):
 
 def old_numbers(entries):
     """Numbers the collectives of one group of PyTorch 2.2 or 2.3, which counts messages with them. The
-    messages of a rank are not those of the others, so they are left out of the count; where the group's
-    first operations are lost, and it has messages, the numbers are not known.
+    messages of a rank are not those of the others, so they are left out of the count. Where the group's
+    first operations are lost, messages may be among them, so the numbers are not known.
     """
-    own = [one for one in entries if not one["is_p2p"]]
-    numbers = {}
-    for one in own:
-        numbers.setdefault(one["seq_id"], len(numbers) + 1)
-    if len(own) < len(entries) and entries[0]["seq_id"] > 1:
+    for one in entries:  # so that the import does not take operations without a number for one
+        one["p2p_seq_id"] = one["seq_id"]
+    if entries[0]["seq_id"] > 1:
         return
-    for one in own:
-        one["collective_seq_id"] = numbers[one["seq_id"]] if len(own) < len(entries) else one["seq_id"]
+    numbers = {}
+    for one in entries:
+        if not one["is_p2p"]:
+            one["collective_seq_id"] = numbers.setdefault(one["seq_id"], len(numbers) + 1)
 
 
 def old_groups(config):

@@ -76,6 +76,34 @@ def test_old_dumps_with_other_values_are_no_dumps():
     refuses(pickle.dumps({"version": "1.4", "entries": 7}, 2), "is no dump of PyTorch 2.2")
 
 
+def old_entries(first, names, group=0):
+    """Entries of PyTorch 2.3, whose operations and messages of a group have the numbers from `first`."""
+    return [{"record_id": i, "pg_id": group, "seq_id": first + i, "profiling_name": name, "state": "completed"}
+            for i, name in enumerate(names)]
+
+
+def converted(entries, **more):
+    dump = {"version": "1.4", "pg_config": {0: [0, 1]}, "entries": entries, **more}
+    convert(write("old", pickle.dumps(dump, 2)), 0)
+    with open("old.json") as file:
+        return json.load(file)
+
+
+def numbers(entries, **more):
+    return [one.get("collective_seq_id") for one in converted(entries, **more)["entries"]]
+
+
+def test_old_operations_have_numbers_where_no_message_may_be_lost():
+    reduce, send = "nccl:all_reduce", "nccl:send 0->1"
+    assert numbers(old_entries(1, [reduce] * 3)) == [1, 2, 3]
+    assert numbers(old_entries(1, [reduce, send, reduce])) == [1, None, 2]
+    assert numbers(old_entries(1, [send, send, reduce])) == [None, None, 1]
+    assert numbers(old_entries(5007, [reduce] * 3)) == [None] * 3
+    assert numbers(old_entries(5007, [reduce, send, reduce])) == [None] * 3
+    other = [dict(one, pg_id=1) for one in old_entries(2, [reduce] * 2)]
+    assert numbers(old_entries(1, [reduce] * 2) + other) == [1, 2, None, None]
+
+
 def test_deep_values_end_in_one_line():
     refuses(b"\x80\x02" + b"]" * 100000 + b"a" * 99999 + b".", "recursion")
 
