@@ -172,34 +172,50 @@ def old_groups(config):
     return groups
 
 
+def add_group(one, groups, path):
+    """Adds the name of the group. That of a group whose ranks are not in the dump may be any other's in
+    another process, except for the default group.
+    """
+    number = one["pg_id"]
+    unknown = ("0", "default_pg") if number == 0 else (f"{number} of {os.path.basename(path)}", "process group")
+    one.setdefault("process_group", groups.get(number, unknown)[:2])
+
+
+def add_kind(one, before):
+    """Adds whether this is a message; before it are the group's operations `before`."""
+    name = one["profiling_name"]
+    one.setdefault("is_p2p", name.startswith(("nccl:send", "nccl:recv")) or bool(
+        "coalesced" in name and before and before[-1]["is_p2p"]))
+
+
 def modern(dump, path):
     """Returns a dump of PyTorch 2.2, which is a list of entries, or 2.3, whose version is 1, in the form
-    of later ones. Those of 2.2 do not have the ranks of groups.
+    of later ones. Those of 2.2 do not have the ranks of groups. Those of builds between 2.3 and 2.4 have
+    some keys of the later form already, which stay.
     """
     is_list = isinstance(dump, list) and all(isinstance(one, dict) and "seq_id" in one for one in dump)
     is_first = isinstance(dump, dict) and str(dump.get("version")).startswith("1.")
     if not is_list and not is_first:
         return dump
     old = {"version": "PyTorch 2.2", "entries": dump} if is_list else dump
-    groups = old_groups(old.get("pg_config") or {})
-    unknown = {0: ("0", "default_pg", "[]")}
+    config = old.get("pg_config") or {}
+    has_names = any(isinstance(group, dict) for group in config.values())
+    groups = {} if has_names else old_groups(config)
     by_group = {}
     for one in old["entries"]:
-        number = one["pg_id"]
-        group = groups.get(number) or unknown.setdefault(
-            number, (f"{number} of {os.path.basename(path)}", "process group", "[]"))
-        one["process_group"] = group[:2]
-        before = by_group.setdefault(number, [])
-        one["is_p2p"] = one["profiling_name"].startswith(("nccl:send", "nccl:recv")) or bool(
-            "coalesced" in one["profiling_name"] and before and before[-1]["is_p2p"])
+        before = by_group.setdefault(one["pg_id"], [])
+        add_group(one, groups, path)
+        add_kind(one, before)
         if "time_created_us" in one:
-            one["time_created_ns"] = 1000 * one["time_created_us"]
+            one.setdefault("time_created_ns", 1000 * one["time_created_us"])
         before.append(one)
     for entries in by_group.values():
-        old_numbers(entries)
-    old["pg_config"] = {name: {"name": name, "desc": desc, "ranks": ranks}
-                        for name, desc, ranks in groups.values()} or \
-        {"": {"name": "", "desc": "", "ranks": "[]"}}
+        if not any("collective_seq_id" in one for one in entries):
+            old_numbers(entries)
+    if not has_names:
+        old["pg_config"] = {name: {"name": name, "desc": desc, "ranks": ranks}
+                            for name, desc, ranks in groups.values()} or \
+            {"": {"name": "", "desc": "", "ranks": "[]"}}
     return old
 
 

@@ -104,6 +104,18 @@ def test_old_operations_have_numbers_where_no_message_may_be_lost():
     assert numbers(old_entries(1, [reduce] * 2) + other) == [1, 2, None, None]
 
 
+def test_what_builds_between_2_3_and_2_4_have_already_stays():
+    config = {"7": {"name": "7", "desc": "tp", "ranks": "[0, 1]"}}
+    entries = [dict(one, process_group=("7", "tp")) for one in old_entries(1, ["nccl:all_reduce"] * 2, 3)]
+    dump = converted(entries, version="1.5", pg_config=config)
+    assert dump["pg_config"] == config, dump
+    assert [one["process_group"] for one in dump["entries"]] == [["7", "tp"]] * 2, dump
+    assert [one["collective_seq_id"] for one in dump["entries"]] == [1, 2], dump
+    for number, one in enumerate(entries):
+        one.update(collective_seq_id=41 + number, p2p_seq_id=0, is_p2p=False, time_created_us=1, time_created_ns=2)
+    assert converted(entries, version="1.5")["entries"] == json.loads(json.dumps(entries))
+
+
 def test_deep_values_end_in_one_line():
     refuses(b"\x80\x02" + b"]" * 100000 + b"a" * 99999 + b".", "recursion")
 
