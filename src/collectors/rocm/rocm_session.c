@@ -19,7 +19,7 @@
 #include "rank/probe/attach.h"
 #include "rank/probe/scope.h"
 
-/* ---- finds a usable rocprofiler-sdk; nothing is linked with it ---- */
+/* ---- finds a usable rocprofiler-sdk: nothing is linked with it, and nothing unloaded ---- */
 
 static const struct {
     const char *name;
