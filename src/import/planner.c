@@ -367,6 +367,42 @@ static void note_other(struct others *others, const char *name, const char *tool
         strcat(others->names, ", ...");
 }
 
+/* Whether the names are the same but for their numbers. */
+static int are_numbered(const char *a, const char *b)
+{
+    static const char digits[] = "0123456789";
+    while (*a && *b) {
+        const size_t n = strspn(a, digits), m = strspn(b, digits);
+        if (!n != !m || (!n && *a != *b))
+            return 0;
+        a += n ? n : 1;
+        b += n ? m : 1;
+    }
+    return *a == *b;
+}
+
+/* Refuses a file that was left out, if its name is that of an imported one, from files[first] on,
+ * but for the numbers: it may be of a rank that did nothing. 0 or -EINVAL, with one sentence in
+ * `problem`. */
+static int refuse_numbered(const struct pw_import_plan *plan, size_t first, const char *file,
+                           char *problem, size_t size)
+{
+    const char *like = NULL;
+    for (size_t i = first; i < plan->nfiles; i++) {
+        if (strcmp(plan->files[i].path, file) == 0)
+            return 0;
+        if (!like && are_numbered(base_name(file), base_name(plan->files[i].path)))
+            like = base_name(plan->files[i].path);
+    }
+    if (!like)
+        return 0;
+    snprintf(problem, size,
+             "%s: has no events of a format that is imported, but a name as %s, so it may be of a "
+             "rank",
+             file, like);
+    return -EINVAL;
+}
+
 /* Adds the traces of a directory. A whole file that is something else is left out, since other
  * programs write JSON, too; a damaged one may be the trace of a rank, and is refused. */
 static int add_traces(struct pw_import_plan *plan, const char *path,
@@ -376,6 +412,7 @@ static int add_traces(struct pw_import_plan *plan, const char *path,
     struct dirent **entries;
     char file[4200];
     int err = 0;
+    const size_t first = plan->nfiles;
     const int found = scandir(path, &entries, is_trace, alphasort);
     if (found < 0)
         return pw_import_plan_fail(problem, size, -errno, path, "");
@@ -391,6 +428,10 @@ static int add_traces(struct pw_import_plan *plan, const char *path,
         note_other(&others, entries[i]->d_name, plan->files[before].head.tool, problem);
         drop_last(plan);
         err = 0;
+    }
+    for (size_t i = 0; i < n && !err && others.n && !wish->format; i++) {
+        snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
+        err = refuse_numbered(plan, first, file, problem, size);
     }
     for (size_t i = 0; i < n; i++)
         free(entries[i]);

@@ -512,6 +512,13 @@ def other_files_of_a_directory_are_left_out_and_named():
         if "rank" in name:
             os.unlink(os.path.join(mixed, name))
     assert "config.json: has no traceEvents" in refused(mixed)
+    for rank in (0, 2):
+        trace(os.path.join(mixed, f"r_rank{rank}.json"), [event("aten::mm", "cpu_op", 0, 10)], rank, 3)
+    put("r_rank1.json", '{"traceEvents": []}')  # of a rank, by its name
+    said = refused(mixed)
+    assert "r_rank1.json: has no events" in said and "a name as r_rank0.json" in said and "move it away" in said, said
+    for rank in range(3):
+        os.unlink(os.path.join(mixed, f"r_rank{rank}.json"))
     put("viz.json", '{"traceEvents": [], "viztracer_metadata": {}}')
     said = refused(mixed)
     assert "viz.json: no trace of PyTorch" in said and "VizTracer: record the job" in said, said
@@ -1530,6 +1537,8 @@ def flight_recorder_dumps_without_operations_are_named():
                                              state="scheduled")], groups)
     ranks, _ = imported(full, flight("empty_rank_1.json", [], groups))
     assert ranks[1].attrs["start_unix_ns"] == ranks[1].attrs["end_unix_ns"] == -1
+    bare = trace("bare_rank_1.json", None, text='{"entries": [], "version": "2.4"}')
+    assert sorted(imported(full, bare)[0]) == [0, 1]
     directory, cluster = merged(ranks)
     cluster.close()
     headline, report, text = said_of(directory)

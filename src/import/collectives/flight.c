@@ -30,6 +30,7 @@ struct look {
     struct pw_import_head *head;
     struct pw_json_parser *parser;
     int has_entries, is_flight, is_other;
+    int has_version, has_any; /* the member "version", an entry */
 };
 
 /* Returns 1 for every list, so that lists other than "entries" are skipped element by element and
@@ -99,6 +100,7 @@ static int look_at_member(void *context, const char *key, size_t key_length, con
     if (is_key(key, key_length, "rank") && pw_decimal_scale(value, length, 0, &rank) == 0 &&
         rank >= 0 && rank < 1 << 24)
         look->head->rank = rank;
+    look->has_version |= is_key(key, key_length, "version") && value[0] == '"';
     if (!is_key(key, key_length, "pg_config"))
         return 0;
     groups = json_loadb(value, length, 0, NULL);
@@ -183,6 +185,7 @@ static int look_at_entry(void *context, const char *text, size_t length, int64_t
     (void)offset;
     if (!look->has_entries || look->is_other)
         return 1;
+    look->has_any = 1;
     if (!look->parser || pw_json_parse(look->parser, text, length, &object))
         return 0;
     look->is_flight |= pw_json_find(&object, 0, "profiling_name") != NULL;
@@ -228,6 +231,7 @@ static int look_at(const char *path, struct pw_import_head *out)
                  "code in it");
         return -ENOTSUP;
     }
+    look.is_flight |= look.has_version && look.has_entries && !look.has_any;
     out->has_lost |=
         out->first_ns == INT64_MAX; /* of an empty dump it is not known what was lost */
     out->is_other = !err && end.cut_at < 0 && (look.is_other || !look.is_flight);
