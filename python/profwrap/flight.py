@@ -18,9 +18,11 @@ import resource
 import secrets
 import stat
 import sys
+import zlib
 
 MOST_BYTES = 1 << 30  # of a dump
 MOST_DIGITS = 16  # bytes of an integer
+MOST_NAME = 48  # characters of a list of ranks in a name; the import keeps 63 of the whole name
 # Limit on bytes of JSON for one byte of pickle. A value that the pickle has once and refers to often is
 # written out each time: a frame of a call stack takes some hundred bytes of JSON for a reference of two
 # bytes.
@@ -159,15 +161,26 @@ def old_numbers(entries):
             one["collective_seq_id"] = numbers.setdefault(one["seq_id"], len(numbers) + 1)
 
 
+def short(ranks):
+    """Returns the list of ranks as a part of a name, which is the same in all processes."""
+    text = str(ranks)
+    if len(text) <= MOST_NAME:
+        return text
+    first, last, step = ranks[0], ranks[-1], ranks[1] - ranks[0]
+    if step > 0 and ranks == list(range(first, last + 1, step)):
+        return f"[{first}-{last}" + (f" step {step}]" if step > 1 else "]")
+    return f"[{first} ... {last}, {len(ranks)} ranks, {zlib.crc32(text.encode()):08x}]"
+
+
 def old_groups(config):
     """The groups of PyTorch 2.3 by their numbers, which a process counts for itself: the name is the
-    list of ranks, and of groups with the same ranks their order.
+    list of ranks, shortened if it is long, and of groups with the same ranks their order.
     """
     seen, groups = {}, {}
     for number, ranks in sorted(config.items()):
         key = str(list(ranks))
         seen[key] = seen.get(key, 0) + 1
-        name = key if seen[key] == 1 else f"{key} number {seen[key]}"
+        name = short(list(ranks)) + (f" number {seen[key]}" if seen[key] > 1 else "")
         groups[number] = ("0", "default_pg", key) if number == 0 else (name, "process group", key)
     return groups
 

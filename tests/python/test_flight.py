@@ -104,6 +104,21 @@ def test_old_operations_have_numbers_where_no_message_may_be_lost():
     assert numbers(old_entries(1, [reduce] * 2) + other) == [1, 2, None, None]
 
 
+def test_long_lists_of_ranks_have_short_names_of_their_own():
+    """The import keeps 63 characters of a name."""
+    gap, swapped = [*range(8), *range(9, 41)], [*range(7), 9, 8, *range(10, 41)]
+    far = [k * k for k in range(1 << 10)]
+    lists = [[0, 1]] + [[*range(128)], [*range(0, 128, 8)], [*range(0, 128, 8)], [*range(1, 128, 8)]] + \
+        [gap, swapped, [*range(40, -1, -1)], far, far]
+    config = converted([], pg_config=dict(enumerate(lists, 0)))["pg_config"]
+    assert [json.loads(one["ranks"]) for one in config.values()] == lists, config
+    assert all(len(name) <= 63 for name in config), config
+    assert list(config)[:5] == ["0", "[0-127]", "[0-120 step 8]", "[0-120 step 8] number 2", "[1-121 step 8]"]
+    assert list(config)[5].startswith("[0 ... 40, 40 ranks, "), config
+    again = converted([], pg_config={0: [0, 1], 5: swapped, 9: gap})["pg_config"]
+    assert set(again) < set(config), again
+
+
 def test_what_builds_between_2_3_and_2_4_have_already_stays():
     config = {"7": {"name": "7", "desc": "tp", "ranks": "[0, 1]"}}
     entries = [dict(one, process_group=("7", "tp")) for one in old_entries(1, ["nccl:all_reduce"] * 2, 3)]
