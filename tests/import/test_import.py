@@ -486,11 +486,13 @@ def other_files_of_a_directory_are_left_out_and_named():
         trace(os.path.join(mixed, f"rank-{rank}.json"), [event("aten::mm", "cpu_op", 0, 10)], rank, 2)
     put("config.json", '{"layers": 32}')
     put("events.jsonl", '{"loss": 2.5}\n{"loss": 2.0}\n')
+    put("number.json", "3")
+    put("null.json.gz", "null\n")
     put("timeline.json", '[{"ph": "X", "cat": "x", "name": "a", "ts": 1, "dur": 1, "pid": 1, "tid": 1}]')
     put("trainer_state.json", '{"log_history": [{"loss": 2.5, "step": 1}]}')
     ranks, said = imported(mixed)
     assert sorted(ranks) == [0, 1] and "left out, because they are not of a format that is imported: " \
-        "config.json, events.jsonl, timeline.json, trainer_state.json\n" in said, said
+        "config.json, events.jsonl, null.json.gz, number.json, timeline.json, trainer_state.json\n" in said, said
     assert "config.json: has no traceEvents" in refused(os.path.join(mixed, "config.json"))
     dump = flight("dump_rank_0.json", [entry(0, "nccl:all_reduce", 0, seq=1)])
     os.rename(dump, os.path.join(mixed, "dump_rank_0.json"))
@@ -502,7 +504,7 @@ def other_files_of_a_directory_are_left_out_and_named():
     put("rank-2.json", "")  # damaged, and perhaps of a rank
     said = refused(mixed)
     assert "rank-2.json: is no JSON" in said and "name the other files" in said, said
-    for text in ('{"traceEvents":[{"name":"process_name","ph":"M","pid":1,"args":{"name":"python"}},{"na',
+    for text in ("nul", '"a', '{"traceEvents":[{"name":"process_name","ph":"M","pid":1,"args":{"name":"python"}},{"na',
                  '{"traceEvents":[', '{"args": [{"a": 1}, {"b', '[{"ph": "M"}, {"ph'):
         put("rank-2.json", text)  # before its first event of Kineto
         said = refused(mixed)

@@ -234,7 +234,8 @@ static int look_at(const char *path, struct pw_import_head *out)
     look.is_flight |= look.has_version && look.has_entries && !look.has_any;
     out->has_lost |=
         out->first_ns == INT64_MAX; /* of an empty dump it is not known what was lost */
-    out->is_other = !err && end.cut_at < 0 && (look.is_other || !look.is_flight);
+    out->is_other = (!err && end.cut_at < 0 && (look.is_other || !look.is_flight)) ||
+                    (err == -EINVAL && end.is_scalar);
     return !err && (look.is_other || !look.is_flight) ? -EINVAL : err;
 }
 

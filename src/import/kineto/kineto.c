@@ -435,6 +435,9 @@ static int pw_kineto_look(const char *path, struct pw_import_head *out)
             snprintf(out->problem, sizeof(out->problem), "has no traceEvents");
         out->is_other = end.cut_at < 0;
         err = -EINVAL;
+    } else if (err == -EINVAL && end.is_scalar) {
+        snprintf(out->problem, sizeof(out->problem), "has no traceEvents");
+        out->is_other = 1;
     } else if (err == -EINVAL) {
         snprintf(out->problem, sizeof(out->problem),
                  "is no JSON, and of no format that is imported (profwrap import --help)");

@@ -3,6 +3,7 @@
 #include "import/parsers/jsonfile.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <libdeflate.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -541,6 +542,18 @@ static int has_lines(const struct reader *r)
     return behind < end && *behind == '{';
 }
 
+/* Whether the file is small, and one value of JSON. */
+static int is_scalar(struct reader *r)
+{
+    if (!r->ended && fill(r))
+        return 0;
+    json_t *value = r->ended && !r->damaged
+                        ? json_loadb(r->bytes + r->at, r->n - r->at, JSON_DECODE_ANY, NULL)
+                        : NULL;
+    json_decref(value);
+    return value != NULL;
+}
+
 static int read_all(struct reader *r)
 {
     char first;
@@ -551,8 +564,10 @@ static int read_all(struct reader *r)
         return cut(r, "");
     if (first == '[')
         return read_between(r, ']', read_in_list);
-    if (first != '{')
+    if (first != '{') {
+        r->end->is_scalar = is_scalar(r);
         return -EINVAL;
+    }
     return has_lines(r) ? read_lines(r) : read_between(r, '}', read_member);
 }
 

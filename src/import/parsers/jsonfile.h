@@ -61,6 +61,8 @@ struct pw_jsonfile_end {
     int64_t oversize;  /* members that were left out because they are longer than 1 MiB */
     int64_t cut_at;    /* -1, or the offset at which the file ends too early or is not valid JSON */
     char problem[128]; /* what is wrong at cut_at */
+    int is_scalar; /* 1: the file is a number, a string, true, false or null: whole, but no object
+                    */
 };
 
 /* Reads a file that has one object, or one array, or objects one after another (JSON lines). The
