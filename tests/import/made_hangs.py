@@ -523,7 +523,7 @@ PATTERNS = [(re.compile(pattern), check) for pattern, check in (
     (rf"(?P<kinds>{RANKS} called {OPERATION} with .*)", Job.check_unlike),
     (rf"(?P<waiting>{RANKS}) waits? in {OPERATION}, which (?:all its members have reached|"
      rf"(?P<ended>{RANKS}) ha(?:s|ve) ended)", Job.check_all),
-    (rf"(?P<waiting>{RANKS}) waits? in (?P<call>[a-z_]+) of (?P<title>.+), whose members the dumps do not have",
+    (rf"(?P<waiting>{RANKS}) waits? in (?P<call>[a-z_]+) of (?P<title>.+), whose members or number the dumps do not have",
      Job.check_unknown),
     (rf"(?P<waiting>{RANKS}) waits? in (?:send to|recv from) rank .*, which that rank has reached, too",
      Job.check_message_all),

@@ -1810,8 +1810,8 @@ def flight_recorder_dumps_of_older_pytorch_are_read():
             ("2.3", "Rank 2 did not reach all_reduce 4 of default_pg, in which ranks 0, 1 and 3 wait. Rank 2 "
              "did not reach all_gather 2 of process group [2, 3], in which rank 3 waits."),
             ("2.2", "Rank 2 did not reach all_reduce 4 of default_pg, in which ranks 0, 1 and 3 wait. Rank 3 "
-             "waits in all_gather of process group 4 of nccl_trace_rank_3, whose members the dumps do not "
-             "have.")):
+             "waits in all_gather of process group 4 of nccl_trace_rank_3, whose members or number the "
+             "dumps do not have.")):
         ranks, _ = imported(*(write(version, rank, entries(rank, True) if version == "2.2" else {
             "version": "1.4", "nccl_comm_state": {}, "entries": entries(rank, False),
             "pg_config": {0: [0, 1, 2, 3], **({1: [0, 1]} if rank < 2 else {4: [2, 3]})}})

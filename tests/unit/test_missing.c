@@ -256,11 +256,13 @@ static void test_what_dumps_do_not_tell(void **state)
     j.in.nmembers = 0; /* a group whose ranks are not told has no numbers either */
     j.calls[0].seq = j.calls[1].seq = -1;
     check(&j, 0,
-          "Ranks 0 and 1 wait in all_reduce of default_pg, whose members the dumps do not have.");
+          "Ranks 0 and 1 wait in all_reduce of default_pg, whose members or number the dumps do "
+          "not have.");
     j.calls[1].op = PW_OP_Allgather; /* which of the group's operations it is, is not known */
     check(&j, 0,
-          "Rank 0 waits in all_reduce of default_pg, whose members the dumps do not have. Rank 1 "
-          "waits in all_gather of default_pg, whose members the dumps do not have.");
+          "Rank 0 waits in all_reduce of default_pg, whose members or number the dumps do not "
+          "have. Rank 1 "
+          "waits in all_gather of default_pg, whose members or number the dumps do not have.");
 }
 
 static void test_all_are_there(void **state)

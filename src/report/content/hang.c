@@ -494,7 +494,7 @@ static void write_one(const struct pw_cluster *c, const struct pw_row_c_hang *ro
         } else {
             pw_sentence_add(s, is_message(row) && row->peer < 0 ? ""
                                : is_message(row) ? ", which that rank has reached, too"
-                               : row->seq < 0    ? ", whose members the dumps do not have"
+                               : row->seq < 0    ? ", whose members or number the dumps do not have"
                                                  : ", which all its members have reached");
         }
     }
