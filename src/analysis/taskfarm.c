@@ -110,7 +110,7 @@ static int64_t others(const struct farm *farm, const struct worker *workers, siz
 }
 
 /* The farm's rate is the sum of the workers'. With this worker as fast as the others' median, the
- * same tasks take the old rate over the new one of the time. */
+ * tasks would take (old rate / new rate) x the present time; the rest is lost. */
 static int64_t lost(const struct farm *farm, const struct worker *workers,
                     const struct pw_farm_slow *slow)
 {
