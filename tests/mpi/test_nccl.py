@@ -316,7 +316,8 @@ def job_without_mpi():
 @h.case
 def enqueued_only():
     """At level 1 without CUPTI, the duration of an operation is unknown, so the report gives no
-    bandwidth."""
+    bandwidth. The headline says so, too, when a rank held the job back before its first step: so
+    it may be on a busy machine."""
     play("steps", size=2, options=(), env={"NCCLPLAY_MEET": os.path.abspath("meet")})
     report = load_report("out")
     headline = report["job"]["headline"]
@@ -331,6 +332,17 @@ def enqueued_only():
         notes = {(r["what"].decode(), int(r["rank"])): int(r["count"])
                  for r in cluster["completeness"][:]}
     h.equal((notes[("nccl_untimed", 0)], notes[("nccl_untimed", 1)]), (20, 20), "what is said of it")
+
+
+@h.case
+def enqueued_only_and_late_before():
+    """Rank 1 is late before its first step, which is known, and in each step, which is not: the
+    headline says both."""
+    play("late_steps", size=2, options=(), env={"NCCLPLAY_MEET": os.path.abspath("meet")})
+    headline = load_report("out")["job"]["headline"]
+    h.check("Rank 1" in headline and "before its first step" in headline and
+            "also have held" in headline and "of 40 NCCL operations" in headline and
+            "--level 2" in headline, "headline", headline)
 
 
 def use(rank=0, version=None, level=1, arguments=(), **env):

@@ -209,6 +209,34 @@ static size_t keep_relevant(const struct pw_matrix *m, struct pw_straggler_found
     return kept;
 }
 
+/* Whether most operations of NCCL and Gloo have only the time of their request. Then the time that
+ * a rank waits in them for another, wherever its host blocks, counts as its own work. */
+static int are_waits_hidden(const struct pw_instances *in)
+{
+    size_t untimed = 0, timed = 0;
+    for (size_t i = 0; i < in->n; i++)
+        if (in->items[i].untimed)
+            untimed++;
+        else if (in->items[i].nranks &&
+                 (in->items[i].source == PW_SOURCE_NCCL || in->items[i].source == PW_SOURCE_GLOO))
+            timed++;
+    return untimed && untimed >= timed;
+}
+
+/* Keeps the stragglers whose excess is in the phase that waits for data: it is no wait for another
+ * rank. Returns how many are left. */
+static size_t keep_data(struct pw_straggler_found *found, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (found[i].phase == PW_PHASE_DATA)
+            found[kept++] = found[i];
+        else
+            pw_debug(PW_LOG_VERDICT, 1, "rank %zu may wait in operations that have no times",
+                     found[i].rank);
+    return kept;
+}
+
 /* Whether waits, which are differences of two ranks' times, are lost in the clock error. */
 static int clocks_are_coarse(const struct pw_world *world, const struct pw_matrix *m)
 {
@@ -243,9 +271,11 @@ static void find_without_clocks(struct pw_findings *f, const struct pw_matrix *m
 }
 
 /* Finds the stragglers, after subtracting work that differs by design. Returns 0 or -ENOMEM. */
-static int find_in(struct pw_findings *f, const struct pw_world *world, const struct pw_matrix *m,
-                   const int64_t *errors, struct pw_straggler_found *found)
+static int find_in(struct pw_findings *f, const struct pw_findings_input *in,
+                   const struct pw_matrix *m, const int64_t *errors,
+                   struct pw_straggler_found *found)
 {
+    const struct pw_world *world = in->world;
     const struct pw_matrix *from = f->imbalance.adjusted.nsteps ? &f->imbalance.adjusted : m;
     void *scratch = malloc(pw_straggler_scratch(m->nsteps, m->nranks) + 1);
     int64_t *host_of = malloc(sizeof(*host_of) * (m->nranks + 1));
@@ -259,6 +289,8 @@ static int find_in(struct pw_findings *f, const struct pw_world *world, const st
             keep_relevant(m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
     if (!err && !f->nstragglers && !world->steps_inferred && clocks_are_coarse(world, m))
         find_without_clocks(f, m, &input, scratch, found);
+    if (f->nstragglers && are_waits_hidden(in->instances))
+        f->nstragglers = keep_data(found, f->nstragglers);
     free(scratch);
     free(host_of);
     return err;
@@ -278,7 +310,7 @@ static int find_stragglers(struct pw_findings *f, const struct pw_findings_input
     for (size_t r = 0; errors && r < m->nranks; r++)
         errors[r] = world->ranks[r].present ? world->ranks[r].clock_error_ns : 0;
     err = err ? err : pw_imbalance_find(&f->imbalance, measured, in->roles, in->amounts, errors);
-    err = err ? err : find_in(f, world, m, errors, found);
+    err = err ? err : find_in(f, in, m, errors, found);
     for (size_t i = 0; !err && i < f->nstragglers; i++) {
         f->stragglers[i] = straggler_row(f, measured, in->instances, &found[i]);
         f->inside[found[i].rank] = found[i].is_inside != 0;

@@ -42,10 +42,29 @@ static void write_partners(const struct pw_figures *f, const struct pw_verdict *
                                         : ", or transfers to them take that long");
 }
 
+/* What is not known of NCCL's operations, and what has it. */
+static void write_nccl_unknown(const struct pw_figures *f, const struct pw_nccl_unknown *nccl,
+                               struct pw_sentence *s)
+{
+    if (nccl->untimed)
+        pw_sentence_add(s,
+                        "only the enqueueing of %" PRId64 " NCCL operations was recorded, so waits "
+                        "and bandwidth are unknown, too; %s",
+                        nccl->untimed,
+                        f->cluster->imported[0]
+                            ? "traces of GPU kernels have them"
+                            : "record GPU kernels (activity cuda) or use --level 2");
+    else
+        pw_sentence_add(s,
+                        "the operations of %" PRId64 " NCCL kernels in replayed CUDA graphs are "
+                        "unknown, and so are waits and bandwidth",
+                        nccl->unplaced);
+}
+
 /* Writes how many other ranks may also have held the job back: their calls were not recorded, or
  * they left no usable file. */
-static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
-                         struct pw_sentence *s)
+static void write_other_ranks(const struct pw_figures *f, const struct pw_verdict *v,
+                              struct pw_sentence *s)
 {
     const int64_t missing = f->expected - f->present, unrecorded = v->unrecorded.ranks;
     if (missing <= 0 && !unrecorded && !v->unrecorded.silent_ranks && !v->partners.wait_ns)
@@ -68,6 +87,18 @@ static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
     else if (missing > 0)
         pw_sentence_add(s, "%" PRId64 " of %" PRId64 " ranks left no usable file", missing,
                         f->expected);
+    pw_sentence_add(s, ".");
+}
+
+/* Writes what else may have held the job back, which was not recorded. */
+static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
+                         struct pw_sentence *s)
+{
+    write_other_ranks(f, v, s);
+    if (!v->nccl.untimed && !v->nccl.unplaced)
+        return;
+    pw_sentence_add(s, " Ranks may also have held the job back in NCCL operations: ");
+    write_nccl_unknown(f, &v->nccl, s);
     pw_sentence_add(s, ".");
 }
 
@@ -177,19 +208,7 @@ static void write_untimed(const struct pw_figures *f, const struct pw_nccl_unkno
                           struct pw_sentence *s)
 {
     pw_sentence_add(s, "Cannot tell whether a rank held the job back: ");
-    if (nccl->untimed)
-        pw_sentence_add(s,
-                        "only the enqueueing of %" PRId64 " NCCL operations was recorded, so waits "
-                        "and bandwidth are unknown, too; %s",
-                        nccl->untimed,
-                        f->cluster->imported[0]
-                            ? "traces of GPU kernels have them"
-                            : "record GPU kernels (activity cuda) or use --level 2");
-    else
-        pw_sentence_add(s,
-                        "the operations of %" PRId64 " NCCL kernels in replayed CUDA graphs are "
-                        "unknown, and so are waits and bandwidth",
-                        nccl->unplaced);
+    write_nccl_unknown(f, nccl, s);
     pw_sentence_add(s, "; %" PRId64 " %ss", f->measured, pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
         pw_words_add_ns(s, " of ", f->step_mean_ns);
