@@ -8,7 +8,10 @@ import subprocess
 import sys
 import time
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../endings"))
 import harness as h
+import launchers
 
 PLAIN_RUN = ("--no-merge", "-o", "out")
 
@@ -215,6 +218,56 @@ def returned_errors():
     failed = [op for op, flags in zip(h.enum_names(events, "op"), events["flags"]) if flags & 1]
     for op in ("Send", "Recv", "Isend", "Bcast", "Allreduce", "Iallreduce", "Gatherv"):
         h.check(failed.count(op) >= 2, op, "has no error flag among", failed)
+
+
+ERRORS = """
+from mpi4py import MPI
+handled = []
+def refuse(status):
+    raise MPI.Exception(MPI.ERR_BUFFER)
+def wait():
+    request = MPI.Grequest.Start(refuse, lambda: None, lambda complete: None)
+    request.Complete()
+    request.Wait()
+calls = {"send": lambda: MPI.COMM_WORLD.send(1, dest=99), "wait": wait,
+         "group": lambda: MPI.COMM_WORLD.group.Incl([99])}
+own = MPI.Comm.Create_errhandler(lambda comm, code: handled.append(code))
+for handler in MPI.ERRORS_RETURN, own:
+    for comm in MPI.COMM_WORLD, MPI.COMM_SELF:
+        comm.Set_errhandler(handler)
+    for name, call in calls.items():
+        try:
+            call()
+            print(name, "no error", len(handled))
+        except MPI.Exception as error:
+            print(name, error.Get_error_class(), len(handled))
+MPI.COMM_SELF.Set_errhandler(MPI.ERRORS_ARE_FATAL)
+MPI.COMM_WORLD.Set_errhandler(MPI.ERRORS_ARE_FATAL)
+print("last", flush=True)
+MPI.COMM_WORLD.recv(source=99)
+print("after the fatal error", flush=True)
+"""
+
+
+@h.case
+def errors_of_a_private_library():
+    """MPI's error handlers are called as without profwrap, although mpi4py's wheel loads the library for
+    itself alone, and MPICH 5 ends functions with the call that calls them."""
+    seen = []
+    with open("errors.py", "w") as file:
+        file.write(ERRORS)
+    for row in launchers.rows(os.getcwd()):
+        if not row.has_mpi or row.lacking or not row.python:
+            continue
+        runs = [h.run([row.words[0], "-np", "1", *prefix, row.python, "errors.py"], status=None, env=row.env)
+                for prefix in ((), h.profwrap("--no-merge", "-o", row.name))]
+        h.equal(runs[1].returncode, runs[0].returncode, f"status under {row.name}")
+        h.equal(runs[1].stdout, runs[0].stdout, f"output under {row.name}")
+        h.check(b"last" in runs[0].stdout and runs[0].returncode, row.name, runs[0])
+        seen.append(row.name)
+    if not seen:
+        raise h.Skipped("no mpi4py of PyPI (scripts/setup --mpi-wheels)")
+    print("under", *seen)
 
 
 @h.case

@@ -84,30 +84,45 @@ static void note(uint32_t error)
                           memory_order_release);
 }
 
-/* MPICH's library of the standard ABI has that ABI's classes. */
-static int is_of_standard_abi(const void *caller)
+/* The library's own function, which must be called: it runs the program's error handler. `text` is
+ * a text of the library that called, which tells which library that is. The return address need
+ * not: where the library ends a function with this call, it is in the wrapper of MPI_X. */
+static pw_any_function *library_function(const char *symbol, const void *text, const void *caller)
 {
-    const struct link_map *library = pw_scope_object(caller);
+    pw_any_function *function = text ? pw_scope_function(symbol, text) : NULL;
+    function = function ? function : pw_scope_function(symbol, caller);
+    if (!function) {
+        void *any = pw_scope_definition(symbol, "libprofwrap");
+        memcpy(&function, &any, sizeof(function));
+    }
+    return function;
+}
+
+/* MPICH's library of the standard ABI has that ABI's classes. */
+static int is_of_standard_abi(const void *text)
+{
+    const struct link_map *library = text ? pw_scope_object(text) : NULL;
     const char *slash = library && library->l_name ? strrchr(library->l_name, '/') : NULL;
     return slash && strstr(slash, "mpi_abi");
 }
 
-/* The lowest seven bits of MPICH's codes are the class. `caller`: in the library. */
-static void note_mpich(int code, const void *caller)
+/* The lowest seven bits of MPICH's codes are the class. `text`: in the library. */
+static void note_mpich(int code, const void *text)
 {
     if (!code)
         return;
-    const uint32_t error = is_of_standard_abi(caller) ? 0 : of_mpich[(unsigned)code & 127];
+    const uint32_t error = is_of_standard_abi(text) ? 0 : of_mpich[(unsigned)code & 127];
     note(error ? error : PW_MPI_ERROR_UNKNOWN);
 }
 
+/* `function`: the name of the library's function that found the error, a text of the library. */
 EXPORT int MPIR_Err_return_comm(void *comm, const char *function, int code);
 EXPORT int MPIR_Err_return_comm(void *comm, const char *function, int code)
 {
     int (*next)(void *, const char *, int);
-    note_mpich(code, __builtin_return_address(0));
-    next = (int (*)(void *, const char *, int))pw_scope_function("MPIR_Err_return_comm",
-                                                                 __builtin_return_address(0));
+    note_mpich(code, function);
+    next = (int (*)(void *, const char *, int))library_function("MPIR_Err_return_comm", function,
+                                                                __builtin_return_address(0));
     return next ? next(comm, function, code) : code;
 }
 
@@ -115,12 +130,13 @@ EXPORT int MPIR_Err_return_win(void *win, const char *function, int code);
 EXPORT int MPIR_Err_return_win(void *win, const char *function, int code)
 {
     int (*next)(void *, const char *, int);
-    note_mpich(code, __builtin_return_address(0));
-    next = (int (*)(void *, const char *, int))pw_scope_function("MPIR_Err_return_win",
-                                                                 __builtin_return_address(0));
+    note_mpich(code, function);
+    next = (int (*)(void *, const char *, int))library_function("MPIR_Err_return_win", function,
+                                                                __builtin_return_address(0));
     return next ? next(win, function, code) : code;
 }
 
+/* `message`: the name of the MPI function, a text of the library. */
 EXPORT int ompi_errhandler_invoke(void *handler, void *object, int type, int code,
                                   const char *message);
 EXPORT int ompi_errhandler_invoke(void *handler, void *object, int type, int code,
@@ -129,7 +145,7 @@ EXPORT int ompi_errhandler_invoke(void *handler, void *object, int type, int cod
     int (*next)(void *, void *, int, int, const char *);
     if (code > 0)
         note(code <= PW_MPI_ERROR_VALUE_TOO_LARGE ? (uint32_t)code : PW_MPI_ERROR_UNKNOWN);
-    next = (int (*)(void *, void *, int, int, const char *))pw_scope_function(
-        "ompi_errhandler_invoke", __builtin_return_address(0));
+    next = (int (*)(void *, void *, int, int, const char *))library_function(
+        "ompi_errhandler_invoke", message, __builtin_return_address(0));
     return next ? next(handler, object, type, code, message) : code;
 }

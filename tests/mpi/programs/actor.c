@@ -107,6 +107,33 @@ static void truncate_message(void)
     say("Wait truncated", MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
 }
 
+static int refuse(void *state, MPI_Status *status)
+{
+    (void)state, (void)status;
+    return MPI_ERR_BUFFER;
+}
+
+static int free_nothing(void *state)
+{
+    (void)state;
+    return MPI_SUCCESS;
+}
+
+static int cancel_nothing(void *state, int complete)
+{
+    (void)state, (void)complete;
+    return MPI_SUCCESS;
+}
+
+/* A generalized request of which the program's own function reports an error. */
+static void fail_to_query(void)
+{
+    MPI_Request request;
+    MPI_Grequest_start(refuse, free_nothing, cancel_nothing, NULL, &request);
+    MPI_Grequest_complete(request);
+    say("Wait query", MPI_Wait(&request, MPI_STATUS_IGNORE));
+}
+
 static int err(char **argv)
 {
     MPI_Errhandler handler;
@@ -117,9 +144,12 @@ static int err(char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     make_mistakes(MPI_COMM_WORLD);
     truncate_message();
+    fail_to_query();
     MPI_Comm_create_errhandler(note_error, &handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
     make_mistakes(MPI_COMM_WORLD);
+    fail_to_query();
     MPI_Errhandler_free(&handler);
     MPI_Finalize();
     return 0;
