@@ -141,7 +141,8 @@ def mpi_error_of_a_private_library():
     done = h.run([*h.profwrap("-q", "-o", "out"), *h.mpirun(3, python, "error.py")], status=None,
                  env={"MPI4PY_LIBMPI": "libmpi.so.40"})
     h.check(done.returncode, "status")
-    check_first(report(), [1], "mpi_error", "ended by the MPI error MPI_ERR_RANK in MPI_", "waited for it")
+    # On a busy machine the others may not be in the barrier yet.
+    check_first(report(), [1], "mpi_error", "ended by the MPI error MPI_ERR_RANK in MPI_")
 
 
 @h.case

@@ -89,13 +89,7 @@ static void note(uint32_t error)
  * not: where the library ends a function with this call, it is in the wrapper of MPI_X. */
 static pw_any_function *library_function(const char *symbol, const void *text, const void *caller)
 {
-    pw_any_function *function = text ? pw_scope_function(symbol, text) : NULL;
-    function = function ? function : pw_scope_function(symbol, caller);
-    if (!function) {
-        void *any = pw_scope_definition(symbol, "libprofwrap");
-        memcpy(&function, &any, sizeof(function));
-    }
-    return function;
+    return pw_scope_function(symbol, text ? text : caller);
 }
 
 /* MPICH's library of the standard ABI has that ABI's classes. */

@@ -496,9 +496,17 @@ unsigned long long pw_scope_loads(void)
     return loads;
 }
 
+/* For a caller without the function in its scope. Where a library ends a function with this call,
+ * the return address is in what called that function: it may be the probe. */
+static void *find_anywhere(const char *symbol)
+{
+    return pw_scope_definition(symbol, "libprofwrap");
+}
+
 pw_any_function *pw_scope_function(const char *symbol, const void *caller)
 {
-    const struct pw_scope_query query = {.symbol = symbol, .caller = caller};
+    const struct pw_scope_query query = {
+        .symbol = symbol, .caller = caller, .otherwise = find_anywhere};
     struct pw_scope_answer answer;
     pw_any_function *function;
     if (!pw_scope_recall(&query, &answer))

@@ -40,7 +40,8 @@ bool pw_scope_recall(const struct pw_scope_query *query, struct pw_scope_answer 
 /* Finds the definition and stores the answer in the cache. */
 struct pw_scope_answer pw_scope_find(const struct pw_scope_query *query);
 
-/* Returns the definition as a function, from the cache if possible. NULL: no definition. */
+/* Returns the definition as a function, from the cache if possible: the caller's, else the first
+ * one in the process. NULL: no definition. */
 typedef void pw_any_function(void);
 pw_any_function *pw_scope_function(const char *symbol, const void *caller);
 
