@@ -347,8 +347,8 @@ static void compute_limits(struct pw_excess *w)
     w->sigma = over_time > between ? over_time : between;
     w->sigma = w->sigma > 1 ? w->sigma : 1;
     for (size_t s = 0; s < w->in->nsteps; s++) {
-        int64_t percent = median_total(w, s) / 100;
-        w->percent[s] = percent > 1 ? percent : 1;
+        const int64_t least = (int64_t)(PW_STRAGGLER_OF_STEP * (double)median_total(w, s));
+        w->percent[s] = least > 1 ? least : 1;
     }
     for (size_t s = 0; s < w->in->nsteps; s++)
         w->values[s] = w->percent[s];

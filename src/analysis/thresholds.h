@@ -13,6 +13,15 @@
 #define PW_STRAGGLER_LEAST 1.5   /* sigma: least median excess of a window */
 /* sigma: limit of one step's excess in the search for windows */
 #define PW_STRAGGLER_CLIP 4.0
+#define PW_STRAGGLER_OF_STEP 0.01 /* of a step: least excess in it */
+/* Least loss, as a share of the measured steps. In the first step it is larger: set-up and warm-up
+ * (compilation, first use of memory and of libraries) reach into it, and take differently long on
+ * equal ranks. */
+#define PW_STRAGGLER_LOSS 0.01
+#define PW_STRAGGLER_LOSS_FIRST 0.05
+#define PW_STRAGGLER_LOSS_OF_TWO 0.1
+/* the same of two ranks, where the time of the change tells which one is slow */
+#define PW_STRAGGLER_LOSS_CHANGED 0.03
 /* of a step: with a larger clock error, waits in it are not compared */
 #define PW_CLOCK_COARSE 0.1
 /* The company of a rank: the others that are slow with it (straggler.h). Another rank with more

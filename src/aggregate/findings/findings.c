@@ -179,15 +179,12 @@ static size_t known_in_step(const struct pw_matrix *m, size_t step)
     return n;
 }
 
-/* A straggler must have lost at least 1 / (the result) of the measured steps. With two ranks it is
- * a tenth; or 1 / 33, where the time of the change tells which one is slow. In the first step it is
- * a twentieth: set-up and warm-up (compilation, first use of memory and of libraries) reach into
- * that step, and take differently long on equal ranks. */
-static int64_t least_part(const struct pw_matrix *m, const struct pw_straggler_found *found)
+/* The share of the measured steps that a straggler must have lost. */
+static double least_share(const struct pw_matrix *m, const struct pw_straggler_found *found)
 {
     if (known_in_step(m, found->first) == 2)
-        return found->has_changed ? 33 : 10;
-    return found->last == 0 ? 20 : 100;
+        return found->has_changed ? PW_STRAGGLER_LOSS_CHANGED : PW_STRAGGLER_LOSS_OF_TWO;
+    return found->last == 0 ? PW_STRAGGLER_LOSS_FIRST : PW_STRAGGLER_LOSS;
 }
 
 /* Keeps the stragglers that lost enough. Returns how many are left. */
@@ -198,8 +195,7 @@ static size_t keep_relevant(const struct pw_matrix *m, struct pw_straggler_found
     for (size_t s = 0; s < m->nsteps; s++)
         elapsed += longest_total(m, s) > 0 ? longest_total(m, s) : 0;
     for (size_t i = 0; i < n; i++) {
-        const int64_t part = least_part(m, &found[i]);
-        const int keep = (double)found[i].lost_ns >= (double)elapsed / (double)part;
+        const int keep = (double)found[i].lost_ns >= least_share(m, &found[i]) * (double)elapsed;
         pw_debug(PW_LOG_VERDICT, keep ? 1 : 2, "rank %zu lost %.3f ms of steps of %.3f ms: %s",
                  found[i].rank, (double)found[i].lost_ns / 1e6, (double)elapsed / 1e6,
                  keep ? "looked into" : "too little to be looked into");
