@@ -15,7 +15,7 @@
 struct operation {
     const struct pw_row_c_open_call *call; /* of the first rank that waits */
     size_t first, n;                       /* its rows */
-    size_t of[PW_REACH_ENDED + 1];         /* number of rows by role */
+    size_t of[PW_REACH_CUT_DUMP + 1];      /* number of rows by role */
     int is_mismatched;                     /* waiting ranks called different functions */
     int is_unlike;                         /* or the same with different sizes or types */
     size_t stuck; /* ranks that did not reach it because of an operation that others have ended */
@@ -159,6 +159,7 @@ static void add_absent(struct search *s, struct operation *op, int64_t rank)
     add_row(s, op, rank,
             dump == PW_DUMP_NONE    ? PW_REACH_NO_DUMP
             : dump == PW_DUMP_EMPTY ? PW_REACH_NO_OPERATIONS
+            : dump == PW_DUMP_CUT   ? PW_REACH_CUT_DUMP
             : has_call(s, rank)     ? PW_REACH_HELD
                                     : PW_REACH_MISSING,
             op->call);
@@ -235,7 +236,7 @@ static int class_of(const struct operation *op)
 {
     if (op->is_mismatched || op->of[PW_REACH_MISSING] || (op->is_unlike && !op->of[PW_REACH_HELD]))
         return 0;
-    if (op->of[PW_REACH_NO_OPERATIONS] || op->of[PW_REACH_NO_DUMP])
+    if (op->of[PW_REACH_NO_OPERATIONS] || op->of[PW_REACH_NO_DUMP] || op->of[PW_REACH_CUT_DUMP])
         return 1;
     if (op->stuck)
         return op->stuck == op->of[PW_REACH_HELD] ? 2 : 3;

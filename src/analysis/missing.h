@@ -12,7 +12,7 @@
 #include "core/tables.h"
 
 /* What there is of a rank. */
-enum pw_dump { PW_DUMP_NONE, PW_DUMP_EMPTY, PW_DUMP_FULL };
+enum pw_dump { PW_DUMP_NONE, PW_DUMP_EMPTY, PW_DUMP_CUT, PW_DUMP_FULL };
 
 /* A communicator of a rank, and how many of its collectives the rank has begun. */
 struct pw_missing_comm {

@@ -184,7 +184,7 @@ static int close_file(struct ranking *r, int failed)
 {
     const struct pw_rankfile_end end = {
         .exit_code = -1,
-        .complete = !failed && !r->trace.counts.cut_files,
+        .complete = !failed && !r->trace.counts.cut_files && !r->trace.counts.cut_groups,
         .pid = -1,
     };
     char part[4200];

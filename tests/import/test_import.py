@@ -1502,6 +1502,45 @@ def said_of(directory):
 
 
 @case
+def the_rank_of_a_cut_dump_is_not_called_missing():
+    """Of rank 1 the last operation is lacking: the file ends in it, or only pg_status has its number.
+    Messages have numbers of their own, and Gloo's are not in the list."""
+    groups = {"0": [0, 1, 2]}
+
+    def dumps(name, last, told, backend="nccl"):
+        for rank in range(3):
+            entries = [entry(i, f"{backend}:all_reduce", 1000 * i, seq=5 + i) for i in range(3)]
+            entries += [] if rank == 1 else [entry(3, f"{backend}:all_reduce", 9000, seq=8, state="scheduled")]
+            status = {"0": {"last_enqueued_collective": told if rank == 1 else 8}}
+            yield flight(f"{name}_rank_{rank}.json", entries + (last if rank == 1 else []), groups,
+                         pg_status=status)
+
+    not_known = ("Rank 1 has a dump that is cut, so it is not known whether it reached all_reduce 8 of "
+                 "default_pg, in which ranks 0 and 2 wait.")
+    missing = "Rank 1 did not reach all_reduce 8 of default_pg, in which ranks 0 and 2 wait"
+    send = [entry(4, "nccl:send 1->2", 9600, p2p=9)]
+    for name, last, told, backend, said in (
+            ("behind", [], 8, "nccl", not_known), ("whole", [], 7, "nccl", missing),
+            ("sent", send, 9, "nccl", missing), ("gloo", [], 9, "gloo", missing)):
+        out, printed = imported(*dumps(name, last, told, backend))
+        directory, cluster = merged(out)
+        cluster.close()
+        assert said_of(directory)[0].startswith(said), (name, said_of(directory)[0])
+        assert ("which says that it began operation 8 of default_pg" in printed) == (said == not_known), printed
+    *whole, last = dumps("cut", [], 7)
+    path = next(p for p in whole if "rank_1" in p)
+    text = open(path).read()
+    with open(path, "w") as file:
+        file.write(text[:text.rindex('{"record_id"') + 20])
+    directory, cluster = merged(imported(*whole, last)[0])
+    with cluster:
+        assert [int(row["role"]) for row in cluster["hang"]] == [0, 6, 0]
+    headline, report, text = said_of(directory)
+    assert headline == not_known, headline
+    assert "not known, the dump is cut: rank 1" in text, text
+
+
+@case
 def flight_recorder_dumps_after_a_hang_tell_who_is_missing():
     """Rank 1 sends to rank 3, which has no dump; rank 2 is not in all-reduce 8, nor in 2 of tp."""
     groups = {"0": [0, 1, 2, 3], "7": [1, 2]}

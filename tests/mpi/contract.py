@@ -237,7 +237,7 @@ ENUMERATIONS = {
     "ended": "unknown well first later",
     "how": "unknown exit signal out_of_memory mpi_abort exception",
     "mpi_use": "unknown none not_finalized finalized",
-    "reach": "waiting missing held no_operations no_dump",
+    "reach": "waiting missing held no_operations no_dump ended cut_dump",
 }
 
 REPORT_KEYS = """summary job hang epochs completeness clock parts steps step_trace trends operators flops gpu kernels

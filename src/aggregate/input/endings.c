@@ -529,9 +529,10 @@ static uint8_t *list_dumps(const struct pw_world *world)
 {
     uint8_t *dumps = calloc((size_t)world->nranks + 1, sizeof(*dumps));
     for (int64_t r = 0; dumps && r < world->nranks; r++)
-        dumps[r] = (uint8_t)(!world->ranks[r].present ? PW_DUMP_NONE
-                             : world->ranks[r].events ? PW_DUMP_FULL
-                                                      : PW_DUMP_EMPTY);
+        dumps[r] = (uint8_t)(!world->ranks[r].present        ? PW_DUMP_NONE
+                             : world->ranks[r].complete != 1 ? PW_DUMP_CUT
+                             : world->ranks[r].events        ? PW_DUMP_FULL
+                                                             : PW_DUMP_EMPTY);
     return dumps;
 }
 

@@ -241,11 +241,22 @@ static int look_at(const char *path, struct pw_import_head *out)
 
 /* ---- its operations ---- */
 
+/* How far the rank is in a process group. */
+struct progress {
+    int64_t id;          /* pg_id */
+    int64_t last;        /* number of its last collective in the list; -1: none */
+    int64_t told;        /* number of the last one that was enqueued, by pg_status; -1: not told */
+    uint32_t collective; /* of the trace: one of the group; 0: none */
+    int has_messages;    /* these have numbers of their own, which pg_status may mean */
+};
+
 struct flight {
     struct pw_import_event event;
     struct pw_trace_window *window;
     struct pw_trace *trace;
     int has_entries;
+    struct progress *groups;
+    size_t ngroups;
     /* The last operations that have not ended as far as is known. In a coalesced group only the
      * group's record, which follows its operations, has their state. */
     struct {
@@ -269,6 +280,74 @@ static int64_t int_of(const struct flight *f, const char *key)
 static uint32_t keep(struct flight *f, const char *text, size_t length)
 {
     return pw_names_find(&f->trace->names, text, length);
+}
+
+/* Returns NULL when memory is short. */
+static struct progress *progress_of(struct flight *f, int64_t id)
+{
+    for (size_t i = f->ngroups; i > 0; i--)
+        if (f->groups[i - 1].id == id)
+            return &f->groups[i - 1];
+    struct progress *more = realloc(f->groups, (f->ngroups + 1) * sizeof(*more));
+    if (!more)
+        return NULL;
+    f->groups = more;
+    f->groups[f->ngroups] = (struct progress){.id = id, .last = -1, .told = -1};
+    return &f->groups[f->ngroups++];
+}
+
+/* `collective`: 0 for an entry that is not imported, which has a number, too. */
+static void note_progress(struct flight *f, uint32_t collective, int is_nccl)
+{
+    const int64_t id = int_of(f, "pg_id"), seq = int_of(f, "collective_seq_id");
+    const struct pw_json_item *message = item_of(f, "is_p2p");
+    struct progress *group = id < 0 ? NULL : progress_of(f, id);
+    if (!group)
+        return;
+    /* Gloo's messages are not in the list, and have numbers, too. */
+    if (!is_nccl || (message && is_key(message->text, message->length, "true"))) {
+        group->has_messages = 1;
+        return;
+    }
+    group->collective = collective ? collective : group->collective;
+    group->last = seq > group->last ? seq : group->last;
+}
+
+/* {"0": {"last_enqueued_collective": 6, ...}}, by pg_id. */
+static void read_status(struct flight *f, const char *text, size_t length)
+{
+    const char *key;
+    json_t *all = json_loadb(text, length, 0, NULL), *one;
+    json_object_foreach(all, key, one)
+    {
+        char *end;
+        const json_t *told = json_object_get(one, "last_enqueued_collective");
+        const long long id = strtoll(key, &end, 10);
+        struct progress *group = *key && !*end && json_is_integer(told) ? progress_of(f, id) : NULL;
+        if (group && json_integer_value(told) <= PW_LIMIT)
+            group->told = json_integer_value(told);
+    }
+    json_decref(all);
+}
+
+/* The list may end before what the rank began last: then it is not known what else the rank has
+ * begun. */
+static void compare_status(struct flight *f)
+{
+    struct pw_import_counts *counts = &f->trace->counts;
+    for (size_t i = 0; i < f->ngroups; i++) {
+        const struct progress *group = &f->groups[i];
+        if (!group->collective || group->has_messages || group->last < 0 ||
+            group->told <= group->last)
+            continue;
+        const struct pw_collective *c =
+            pw_collectives_borrow(&f->trace->collectives, group->collective);
+        if (counts->cut_groups++ == 0)
+            snprintf(
+                counts->first_cut, sizeof(counts->first_cut), "operation %lld of %.60s",
+                (long long)group->told,
+                pw_rankfile_borrow_text(f->trace->file, c->group_note ? c->group_note : c->group));
+    }
 }
 
 /* Reads the group's name and description from ["0", "default_pg"]. */
@@ -424,6 +503,7 @@ static int take_entry(void *context)
         return PW_OMIT_NO_TIME;
     record.collective = read_collective(f, name, &record.count_in, &record.count_out);
     const int is_open = follow_state(f, name, !record.collective);
+    note_progress(f, record.collective, name->length > 5 && memcmp(name->text, "nccl:", 5) == 0);
     if (!record.collective)
         return memmem(name->text, name->length, "coalesced", 9) ? PW_OMIT_GROUP : PW_OMIT_FUNCTION;
     const struct pw_collective *c =
@@ -455,6 +535,8 @@ static int read_member(void *context, const char *key, size_t key_length, const 
 {
     struct flight *f = context;
     int quoted = length >= 2 && value[0] == '"';
+    if (is_key(key, key_length, "pg_status"))
+        read_status(f, value, length);
     if (f->trace->described)
         return 0;
     struct pw_row_metadata row = {
@@ -491,6 +573,8 @@ static int read_dump(const char *path, struct pw_trace_window *window,
     };
     int err = pw_import_read_json(path, window, &taker, problem, size);
     settle(f, 0, 0);
+    compare_status(f);
+    free(f->groups);
     free(f->open.items);
     free(f);
     return err;

@@ -168,6 +168,8 @@ struct pw_import_counts {
     int64_t lost;                   /* operations that the recorder dropped, as the trace says */
     int64_t unfinished;             /* operations that had not ended when the trace was written */
     char first_unfinished[96];
+    int64_t cut_groups; /* of which the trace has not the last operations, as it says itself */
+    char first_cut[96];
     char files_omitted[800]; /* beside a trace, that are not read; some of them */
     char names_omitted[160]; /* what the omitted are called, some of them; "": not told */
 };

@@ -219,6 +219,7 @@ static void write_unknown(const struct pw_row_c_hang *rows, size_t n, struct pw_
     } why[] = {
         {PW_REACH_NO_OPERATIONS, "its dump has no operations", "their dumps have no operations"},
         {PW_REACH_NO_DUMP, "it has no dump", "they have no dumps"},
+        {PW_REACH_CUT_DUMP, "its dump is cut", "their dumps are cut"},
     };
     for (size_t i = 0; i < sizeof(why) / sizeof(why[0]); i++) {
         if (!count_role(rows, n, why[i].role))
@@ -442,6 +443,38 @@ static int write_circle(const struct pw_cluster *c, struct pw_sentence *s)
     return 1;
 }
 
+/* "Rank 2 has no dump, so it is not known whether it reached all_reduce 6 of ...; the same of rank
+ * 4, which has a dump that is cut". */
+static void write_not_known(const struct pw_row_c_hang *rows, size_t n, struct pw_sentence *s)
+{
+    static const struct {
+        int role;
+        const char *one, *several;
+    } why[] = {
+        {PW_REACH_NO_OPERATIONS, "has no operations in the dump",
+         "have no operations in the dumps"},
+        {PW_REACH_NO_DUMP, "has no dump", "have no dumps"},
+        {PW_REACH_CUT_DUMP, "has a dump that is cut", "have dumps that are cut"},
+    };
+    int has_begun = 0;
+    for (size_t i = 0; i < sizeof(why) / sizeof(why[0]); i++) {
+        if (!count_role(rows, n, why[i].role))
+            continue;
+        if (has_begun)
+            pw_sentence_add(s, "; the same of ");
+        const size_t count = has_begun ? pw_hang_ranks(rows, n, why[i].role, s)
+                                       : begin_with(rows, n, why[i].role, s);
+        pw_sentence_add(s, "%s%s", has_begun ? ", which " : " ",
+                        count == 1 ? why[i].one : why[i].several);
+        if (!has_begun) {
+            pw_sentence_add(s, ", so it is not known whether %s reached ",
+                            count == 1 ? "it" : "they");
+            write_reached(rows, n, s);
+        }
+        has_begun = 1;
+    }
+}
+
 static void write_one(const struct pw_cluster *c, const struct pw_row_c_hang *rows, size_t n,
                       struct pw_sentence *s)
 {
@@ -464,23 +497,8 @@ static void write_one(const struct pw_cluster *c, const struct pw_row_c_hang *ro
                             "dumps");
         write_unknown(rows, n, s);
     } else if (count_role(rows, n, PW_REACH_NO_OPERATIONS) ||
-               count_role(rows, n, PW_REACH_NO_DUMP)) {
-        const int role =
-            count_role(rows, n, PW_REACH_NO_OPERATIONS) ? PW_REACH_NO_OPERATIONS : PW_REACH_NO_DUMP;
-        const size_t count = begin_with(rows, n, role, s);
-        pw_sentence_add(s,
-                        role == PW_REACH_NO_DUMP
-                            ? " ha%s no dump%s, so it is not known whether %s reached "
-                            : " ha%s no operations in the dump%s, so it is not known whether %s "
-                              "reached ",
-                        count == 1 ? "s" : "ve", count == 1 ? "" : "s", count == 1 ? "it" : "they");
-        write_reached(rows, n, s);
-        if (role == PW_REACH_NO_OPERATIONS && count_role(rows, n, PW_REACH_NO_DUMP)) {
-            pw_sentence_add(s, "; the same of ");
-            pw_sentence_add(s, pw_hang_ranks(rows, n, PW_REACH_NO_DUMP, s) == 1
-                                   ? ", which has no dump"
-                                   : ", which have no dumps");
-        }
+               count_role(rows, n, PW_REACH_NO_DUMP) || count_role(rows, n, PW_REACH_CUT_DUMP)) {
+        write_not_known(rows, n, s);
     } else if (count_role(rows, n, PW_REACH_HELD)) {
         write_held(c, rows, n, s);
     } else {

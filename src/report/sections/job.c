@@ -454,6 +454,7 @@ static const struct {
     {PW_REACH_HELD, "did not reach it, wait in others"},
     {PW_REACH_NO_OPERATIONS, "not known, no operations in the dump"},
     {PW_REACH_NO_DUMP, "not known, no dump"},
+    {PW_REACH_CUT_DUMP, "not known, the dump is cut"},
     {PW_REACH_WAITING, "wait in it"},
     {PW_REACH_ENDED, "have ended it"},
 };

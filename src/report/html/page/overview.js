@@ -210,7 +210,7 @@ function hangTiles(parent) {
     const rows = report.job.hang.filter((one) => one.operation === 0);
     const of = (...roles) => rows.filter((one) => roles.includes(one.role));
     const missing = of("missing", "held"), waiting = of("waiting");
-    const unknown = of("no_operations", "no_dump");
+    const unknown = of("no_operations", "no_dump", "cut_dump");
     tile(parent, "WHO", missing.length === 1 ? `Rank ${missing[0].rank}`
         : missing.length ? plural(missing.length, "rank") : "Not known", {
         words: [missing.length && "did not reach the operation",
