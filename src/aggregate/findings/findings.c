@@ -205,17 +205,17 @@ static size_t keep_relevant(const struct pw_matrix *m, struct pw_straggler_found
     return kept;
 }
 
-/* Whether most operations of NCCL and Gloo have only the time of their request. Then the time that
- * a rank waits in them for another, wherever its host blocks, counts as its own work. */
+/* Whether at most half of the collectives of libraries other than MPI have more than the time of
+ * their request. Then the time that a rank waits in them for another, wherever its host blocks,
+ * counts as its own work. */
 static int are_waits_hidden(const struct pw_instances *in)
 {
     size_t untimed = 0, timed = 0;
-    for (size_t i = 0; i < in->n; i++)
-        if (in->items[i].untimed)
-            untimed++;
-        else if (in->items[i].nranks &&
-                 (in->items[i].source == PW_SOURCE_NCCL || in->items[i].source == PW_SOURCE_GLOO))
-            timed++;
+    for (size_t i = 0; i < in->n; i++) {
+        const int is_other = in->items[i].nranks && in->items[i].source != PW_SOURCE_MPI;
+        untimed += is_other && in->items[i].untimed;
+        timed += is_other && !in->items[i].untimed;
+    }
     return untimed && untimed >= timed;
 }
 
