@@ -232,6 +232,33 @@ def exception_of_python():
     h.check("exception ValueError: bad batch" in text, text)
 
 
+LEFT = """
+import os, sys, time
+import profwrap
+profwrap.step(3)
+try:
+    sys.exit("no such option")
+except SystemExit:
+    pass
+if os.environ["RANK"] == "1":
+    raise SystemExit(4)
+time.sleep(30)
+"""
+
+
+@h.case
+def exit_of_python_that_was_caught():
+    """The status is another one."""
+    with open("train.py", "w") as file:
+        file.write(LEFT)
+    os.symlink(STANDIN, "torchrun")
+    h.run([*h.profwrap("-q", "-o", "out"), "./torchrun", "-n", "2", sys.executable, "train.py"],
+          status=4, env={"PYTHONDONTWRITEBYTECODE": "1"})
+    found = report()
+    check_first(found, [1], "exit", "Rank 1 on ", " exited with status 4")
+    h.equal(found["job"]["ending"]["exceptions"], [], "exceptions")
+
+
 THREAD = """
 import os, sys, threading, time
 import profwrap

@@ -3,9 +3,11 @@
 import importlib.util
 import json
 import os
+import pickle
 import sys
 import threading
 import unittest
+import unittest.mock
 
 import fake_probe
 import support
@@ -148,7 +150,18 @@ class EndTest(unittest.TestCase):
         self.assertIsNone(words._left)
         line = sys._getframe().f_lineno + 1
         raised(lambda: sys.exit("no input"))
-        self.assertEqual((words._left[0], words._left[1][0]), ("no input", (__file__, line)))
+        self.assertEqual((words._left[1], words._left[2][0]), ("no input", (__file__, line)))
+        self.assertIs(pickle.loads(pickle.dumps(sys.exit)), sys.exit)
+        raised(sys.exit, self)
+        self.assertEqual(words._left[1], type(self).__name__)
+        told = unittest.mock.Mock()
+        hook._import_part = lambda package, part: told
+        hook._LEAVING_S = 0  # as if the program had gone on for long
+        words._at_exit()
+        told.report_exit.assert_not_called()
+        hook._LEAVING_S = 600
+        words._at_exit()
+        told.report_exit.assert_called_once()
         raised(sys.exit, 0)
         self.assertIsNone(words._left)
 

@@ -135,6 +135,10 @@ def _is_ours(spec):
     )
 
 
+# The exception of a sys.exit() that was longer before the end than this was caught: the program went on.
+_LEAVING_S = 5
+
+
 class _LastWords:
     """Reports an uncaught exception: at once by sys.excepthook, or at the exit, when the program has
     replaced that. Reports at the exit that the program called sys.exit() with a status other than 0.
@@ -145,7 +149,8 @@ class _LastWords:
         self._real = sys.excepthook
         self._is_reported = False
         self._has_thread = False  # a thread has ended by an exception
-        self._left = None  # arguments of the last sys.exit() that was no success, and the frames there
+        # The last sys.exit() that was no success: when it was, its argument, and the frames there.
+        self._left = None
 
     def attach(self):
         import atexit
@@ -165,18 +170,21 @@ class _LastWords:
         ends that thread alone.
         """
         from _thread import get_ident
+        from time import monotonic
 
         real, main = sys.exit, get_ident()
 
         def exit(status=None, /):
             try:
                 if get_ident() == main:
-                    self._left = (status, _frames()) if status not in (None, 0) else None
+                    is_good = status is None or status == 0
+                    self._left = None if is_good else (monotonic(), _kept(status), _frames())
             except Exception:
                 pass
             real(status)
 
         exit.__doc__ = real.__doc__
+        exit.__module__, exit.__qualname__ = "sys", "exit"  # so that pickle finds it
         sys.exit = exit
 
     def attach_threads(self, threading):
@@ -211,9 +219,18 @@ class _LastWords:
             self._report(type(value), value, getattr(sys, "last_traceback", None))
         elif self._left and not self._is_reported:
             try:
-                _import_part(self._package, "_end").report_exit(*self._left)
+                from time import monotonic
+
+                then, status, frames = self._left
+                if monotonic() - then < _LEAVING_S:
+                    _import_part(self._package, "_end").report_exit(status, frames)
             except Exception:
                 pass
+
+
+def _kept(status):
+    """What is told of an argument of sys.exit(). An object of the program must not live longer."""
+    return status if type(status) in (int, str) else type(status).__name__
 
 
 def _frames():

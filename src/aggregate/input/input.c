@@ -540,6 +540,17 @@ static struct pw_row_c_exception parse_exception(const char *text)
     return row;
 }
 
+/* Whether the process can have ended by this sys.exit(): a program may catch the exception that it
+ * raises, and end with another status. */
+static int is_of_the_end(const struct pw_row_c_exception *row, int64_t exit_code)
+{
+    char *end;
+    if (strcmp(row->type, "SystemExit") != 0 || exit_code < 0)
+        return 1;
+    const long number = strtol(row->message, &end, 10);
+    return exit_code == (row->message[0] && !*end ? number & 255 : 1);
+}
+
 /* Keeps an uncaught exception, unless there are enough. Returns 0 or -ENOMEM. */
 static int add_exception(struct pw_input *s, int64_t time, const char *text)
 {
@@ -549,8 +560,9 @@ static int add_exception(struct pw_input *s, int64_t time, const char *text)
         s->exceptions = calloc(PW_INPUT_EXCEPTIONS, sizeof(*s->exceptions));
     if (!s->exceptions)
         return -ENOMEM;
-    struct pw_row_c_exception *row = &s->exceptions[s->nexceptions++];
+    struct pw_row_c_exception *row = &s->exceptions[s->nexceptions];
     *row = parse_exception(text);
+    s->nexceptions += (size_t)is_of_the_end(row, s->exit_code);
     row->rank = (int32_t)s->rank;
     row->time = time;
     return 0;
