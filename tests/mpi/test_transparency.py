@@ -3,6 +3,7 @@ error or a signal."""
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -268,6 +269,31 @@ def errors_of_a_private_library():
     if not seen:
         raise h.Skipped("no mpi4py of PyPI (scripts/setup --mpi-wheels)")
     print("under", *seen)
+
+
+@h.case
+def closed_input_and_output():
+    """Files of profwrap do not get their numbers, and the program has them closed."""
+    look = "import os; os.write(2, str([n for n in (0, 1) if os.path.exists(f'/proc/self/fd/{n}')]).encode())"
+    for at, closed in enumerate(("<&-", ">&-", "<&- >&-")):
+        wrap = [*h.profwrap("--no-merge", "-q", "-o", f"out{at}"), sys.executable, "-S", "-c", look]
+        runs = [h.run(["bash", "-c", f'"$@" {closed}', "sh", *words]) for words in (wrap[-4:], wrap)]
+        h.equal(runs[1].stderr, runs[0].stderr, f"what is open with {closed}")
+        h.open_complete(f"out{at}", 0)
+
+
+@h.case
+def alarm_that_was_set_before():
+    command = [sys.executable, "-c", "import os, signal, sys\nsignal.alarm(1)\nos.execvp(sys.argv[1], sys.argv[1:])"]
+    for prefix in ((), h.profwrap("--no-merge", "-q", "-o", "out")):
+        h.run([*command, *prefix, "sleep", "60"], status=-signal.SIGALRM)
+
+
+@h.case
+def program_in_the_working_directory():
+    """Open MPI's launcher finds it there without a path."""
+    shutil.copy(h.program("actor"), "anactor")
+    same(2, "anactor", "exit", "0")
 
 
 @h.case

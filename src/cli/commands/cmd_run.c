@@ -536,6 +536,7 @@ static int run_rank(struct pw_run *run)
 
 static int start(struct pw_run *run)
 {
+    pw_launch_fill_descriptors();
     run->lifeline = pw_lifeline_create();
     if (!run->lifeline) {
         pw_error("cannot run %s: %s", run->path, pw_remedy(ENOMEM));

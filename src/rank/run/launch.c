@@ -130,9 +130,11 @@ static void relay(int signal, siginfo_t *info, void *context)
     if (program == 0)
         keep_early(signal);
     /* Do not pass on a signal from the terminal (SI_KERNEL) or from `group_sender`: it went to the
-     * whole group, so the program has received it. */
-    if (program > 0 && !atomic_load(&relay_line->has_ended) && info->si_code != SI_KERNEL &&
-        info->si_pid != program && !(group_sender && info->si_pid == group_sender)) {
+     * whole group, so the program has received it. An alarm, which was set before profwrap was
+     * executed, has that code, too. */
+    if (program > 0 && !atomic_load(&relay_line->has_ended) &&
+        (info->si_code != SI_KERNEL || signal == SIGALRM) && info->si_pid != program &&
+        !(group_sender && info->si_pid == group_sender)) {
         if (is_for_profwrap(signal, program))
             atomic_store(&relay_line->signalled, signal);
         else
@@ -444,6 +446,16 @@ void pw_launch_divert_messages(int messages)
     if (program_stderr >= 0)
         dup2(messages, STDERR_FILENO);
     close(messages);
+}
+
+void pw_launch_fill_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+            const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+            if (nothing != fd && nothing >= 0)
+                close(nothing);
+        }
 }
 
 void pw_launch_note_descriptors(struct pw_lifeline *lifeline)

@@ -107,6 +107,10 @@ void pw_launch_divert_messages(int messages);
  * not wait for a collector. */
 void pw_launch_leave_pipes(const struct pw_lifeline *lifeline);
 
+/* In the guard, first of all: opens standard input and output, until the program is executed, where
+ * they are closed. So no other file gets their numbers. */
+void pw_launch_fill_descriptors(void);
+
 /* In the guard, before it opens a descriptor: notes those that it has. */
 void pw_launch_note_descriptors(struct pw_lifeline *lifeline);
 

@@ -44,6 +44,11 @@ int pw_program_find(const char *name, char *path, int size)
         if (!*at)
             break;
     }
+    /* Open MPI's launcher looks in the working directory, too, after PATH. */
+    if (best == -ENOENT && name[0] && getenv("OMPI_COMM_WORLD_SIZE")) {
+        snprintf(path, (size_t)size, "./%s", name);
+        best = check_runnable(path);
+    }
     return best;
 }
 
