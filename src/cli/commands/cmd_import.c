@@ -460,8 +460,7 @@ static int print_rank(const struct pw_import_result *r)
             r->counts.unfinished == 1 ? "" : "s", r->counts.first_unfinished);
     if (r->counts.cut_groups)
         pw_say("rank %lld: the last operations of %lld process group%s are not in its dump, which "
-               "says "
-               "that it began %s",
+               "says that it began %s",
                (long long)r->rank, (long long)r->counts.cut_groups,
                r->counts.cut_groups == 1 ? "" : "s", r->counts.first_cut);
     return 0;

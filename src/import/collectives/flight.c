@@ -282,13 +282,15 @@ static uint32_t keep(struct flight *f, const char *text, size_t length)
     return pw_names_find(&f->trace->names, text, length);
 }
 
-/* Returns NULL when memory is short. */
+/* Returns NULL for a group that is not among the first 1000, and when memory is short. */
 static struct progress *progress_of(struct flight *f, int64_t id)
 {
+    enum { MOST = 1000 };
     for (size_t i = f->ngroups; i > 0; i--)
         if (f->groups[i - 1].id == id)
             return &f->groups[i - 1];
-    struct progress *more = realloc(f->groups, (f->ngroups + 1) * sizeof(*more));
+    struct progress *more =
+        f->ngroups < MOST ? realloc(f->groups, (f->ngroups + 1) * sizeof(*more)) : NULL;
     if (!more)
         return NULL;
     f->groups = more;
