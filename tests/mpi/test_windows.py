@@ -239,15 +239,10 @@ def stragglers():
                        f"rank=2,phase=forward,ms=40,steps={where}"))
         report = merged(folder)
         h.equal((report["steps"]["measured"], report["steps"]["warmup"]), (30, 2), "steps")
-        # What the machine takes from a rank is no error; 40 ms in a step are the delay.
-        named = [row["rank"] for row in h.accused(report, 0.2)
-                 if row["cause"] not in h.SEEN_BY_THE_KERNEL or row["rank"] == 2 and row["excess_ns"] >= 20e6]
-        if not wanted and h.is_short_of_cpus(report):
-            late = [row for row in report["stragglers"] if row["rank"] == 2 and row["excess_ns"] >= 20e6]
-            h.check(not late, "named for a delay outside the window:", late)
-            print(f"late in {where}: named", named, "but ranks lacked CPUs")
-        else:
-            h.equal(named, wanted, f"late in {where}")
+        # The delay is 30 x 40 ms. Of 30 steps of 10 ms, a machine takes a few ms from any rank.
+        named = [(row["rank"], row["lost_ns"]) for row in report["stragglers"]]
+        h.equal([rank for rank, lost_ns in named if lost_ns >= 600e6], wanted,
+                f"late in {where}, of {named}")
 
 
 @h.case
