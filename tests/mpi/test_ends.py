@@ -6,8 +6,10 @@ import errno
 import os
 import random
 import resource
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -443,6 +445,38 @@ def launcher_learns_of_rank_0_after_its_collector_has_ended():
     finish(process)
     h.equal(process.returncode, 128 + signal.SIGKILL, "status of mpirun")
     h.wait_for_report("out")
+
+
+@h.case
+def launcher_learns_of_a_ranks_end_by_its_socket_first():
+    """As without profwrap where the socket has the highest number. The launcher waits for the ends of a socket and
+    of two pipes, which the rank has twice each, as with MPICH's launcher. epoll tells of them in the order in
+    which they came."""
+    for command, status in (("exit 3", 3), ("kill -9 $$", -signal.SIGKILL)):
+        mine, ranks = socket.socketpair()
+        pipes = [os.pipe(), os.pipe()]
+        writers = [writer for _, writer in pipes]
+        h.check(ranks.fileno() < min(writers), "the socket's number is above those of the pipes")
+        process = subprocess.Popen(h.profwrap("-q", "-o", f"out{status}", "--no-merge", "sh", "-c", command),
+                                   env=h.environment(), pass_fds=[ranks.fileno(), *writers], stdout=writers[0],
+                                   stderr=writers[1])
+        ranks.close()
+        for writer in writers:
+            os.close(writer)
+        readers = [mine.fileno(), *(reader for reader, _ in pipes)]
+        ended = []
+        with select.epoll() as ends:
+            for reader in readers:
+                ends.register(reader, select.EPOLLHUP)
+            while len(ended) < len(readers):
+                for reader, _ in ends.poll():
+                    ended.append(reader)
+                    ends.unregister(reader)
+        h.equal(process.wait(), status, "status")
+        h.equal(ended[0], mine.fileno(), f"what ended first, of {readers}")
+        mine.close()
+        for reader, _ in pipes:
+            os.close(reader)
 
 
 @h.case

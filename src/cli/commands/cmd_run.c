@@ -405,6 +405,7 @@ static int end_alike(const struct pw_run *run, int status)
     if (atomic_load(&line->has_ended) == PW_ENDED) {
         const struct pw_exit end = pw_exit_of(line->wait_status);
         fflush(NULL);
+        pw_launch_close_sockets_first(line);
         if (end.signal)
             pw_launch_die_of(end.signal);
         return pw_exit_status(&end);

@@ -470,6 +470,18 @@ void pw_launch_note_descriptors(struct pw_lifeline *lifeline)
         closedir(stream);
 }
 
+void pw_launch_close_sockets_first(const struct pw_lifeline *lifeline)
+{
+    struct stat st;
+    int highest = STDERR_FILENO;
+    for (int i = 0; i < lifeline->ninherited; i++)
+        if (lifeline->inherited[i] > highest)
+            highest = lifeline->inherited[i];
+    for (int i = 0; i < lifeline->ninherited; i++)
+        if (fstat(lifeline->inherited[i], &st) == 0 && S_ISSOCK(st.st_mode))
+            fcntl(lifeline->inherited[i], F_DUPFD_CLOEXEC, highest + 1);
+}
+
 void pw_launch_leave_pipes(const struct pw_lifeline *lifeline)
 {
     for (int i = 0; i < lifeline->ninherited; i++)

@@ -107,6 +107,12 @@ void pw_launch_divert_messages(int messages);
  * not wait for a collector. */
 void pw_launch_leave_pipes(const struct pw_lifeline *lifeline);
 
+/* In the guard, last of all: gives the inherited sockets numbers behind those of pipes, because
+ * Linux releases the files of a process that ends from the highest number down. Hydra, the launcher
+ * of MPICH, kills a job when it sees that a rank's socket was closed, but not if it has taken the
+ * rank's exit status before, and it does that as soon as one of the rank's pipes is closed. */
+void pw_launch_close_sockets_first(const struct pw_lifeline *lifeline);
+
 /* In the guard, first of all: opens standard input and output, until the program is executed, where
  * they are closed. So no other file gets their numbers. */
 void pw_launch_fill_descriptors(void);
