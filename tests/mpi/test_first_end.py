@@ -102,6 +102,13 @@ def mpi_abort_with_its_code():
     h.equal(rows[1]["abort_code"], 7, "code")
 
 
+@h.case
+def exit_after_an_error_whose_handler_jumped():
+    """The error did not end the rank."""
+    check_first(ended("after_jump", 2, "collective", 3), [2], "exit",
+                "exited with status 3 without MPI_Finalize in step 20")
+
+
 def mpi_errors(program):
     found = ended("wrong_rank", 2, "collective", None, program=program)
     rows = check_first(found, [2], "mpi_error", "ended by the MPI error MPI_ERR_RANK in step 20, in MPI_Send",

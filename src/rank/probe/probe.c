@@ -8,6 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <unwind.h>
+
+/* Beginning and end of the probe's code, defined by the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
 
 enum { MOST_LANES = 256 };
 
@@ -177,4 +182,33 @@ void pw_members_record(struct pw_thread *thread, uint8_t type, uint32_t comm, co
         }
         pw_probe_commit(thread);
     }
+}
+
+struct left_walk {
+    bool has_passed; /* it has come to a function outside the probe */
+    bool is_inside;  /* and below that to one of the probe */
+    bool is_whole;   /* it has come to the thread's start */
+};
+
+static _Unwind_Reason_Code visit_left(struct _Unwind_Context *context, void *data)
+{
+    struct left_walk *walk = data;
+    const uintptr_t ip = _Unwind_GetIP(context);
+    const bool is_own = ip >= (uintptr_t)__ehdr_start && ip < (uintptr_t)etext;
+    walk->is_whole = ip == 0;
+    walk->is_inside = is_own && walk->has_passed;
+    walk->has_passed |= !is_own;
+    return walk->is_whole || walk->is_inside ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+bool pw_probe_has_left_call(struct pw_thread *thread)
+{
+    struct left_walk walk = {0};
+    const uint64_t start = atomic_load_explicit(&thread->call->start, memory_order_relaxed);
+    if (thread->not_left == start ||
+        atomic_load_explicit(&thread->call->op, memory_order_relaxed) == PW_CALL_PROBE)
+        return false;
+    thread->not_left = start;
+    _Unwind_Backtrace(visit_left, &walk);
+    return walk.is_whole && !walk.is_inside;
 }

@@ -36,6 +36,7 @@ struct pw_thread {
     uint32_t stack;     /* call stack of the current call; 0: none */
     uint32_t idle_key;  /* key of the ranges that are only counted; see ranges.h */
     uint64_t allocated; /* bytes allocated minus freed, as reported by the thread; modulo 2^64 */
+    uint64_t not_left;  /* start of the open call that pw_probe_has_left_call() looked for last */
     struct pw_recent_name recent[PW_RECENT_NAMES];
     /* Number of calls to skip before the next attempt to get a ring, and of failed attempts. */
     uint32_t passes, failures;
@@ -89,15 +90,23 @@ extern struct pw_probe_home {
  * tests of `op` and `signalled` that each fast path makes also find threads without a ring. */
 extern struct pw_open_call pw_no_ring_call __attribute__((visibility("hidden")));
 
+/* Whether the thread, which is in a call by its open call, has left it by a jump or a C++
+ * exception: then no function of the probe is on its stack, except that which calls now. Walks the
+ * stack once for each open call; false if it does not come to the thread's start, or if the open
+ * call is PW_CALL_PROBE. In stack.c. */
+bool pw_probe_has_left_call(struct pw_thread *thread);
+
 /* Locks the probe for this thread, before it writes records outside pw_mpi_begin() .. pw_mpi_end().
  * Returns false when the thread already holds the lock or is in an MPI call. Then the caller is a
  * signal handler or a callback that may have interrupted the probe inside a record: it must record
- * nothing, and the call is counted in `nested`. */
+ * nothing, and the call is counted in `nested`. So is an MPI call that the thread has left by a
+ * jump, when the thread locks the probe again. */
 static inline bool pw_probe_lock(struct pw_thread *thread)
 {
     if (atomic_load_explicit(&thread->call->op, memory_order_relaxed)) {
         atomic_fetch_add_explicit(&thread->ring.shared->nested, 1, memory_order_relaxed);
-        return false;
+        if (!pw_probe_has_left_call(thread))
+            return false;
     }
     atomic_store_explicit(&thread->call->op, PW_CALL_PROBE, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);

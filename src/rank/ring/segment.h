@@ -216,7 +216,7 @@ struct pw_ring_shared {
     _Atomic uint64_t lost_marked; /* if head >= this, a record reports `lost`; 0: none does */
     /* The last wait for room, until a record reports it. Start 0: none; end 0: still waiting. */
     _Atomic uint64_t wait_start, wait_end;
-    _Atomic uint64_t nested; /* number of calls inside another call, which are not recorded */
+    _Atomic uint64_t nested; /* calls not recorded: inside another one, or left by a jump */
     struct pw_shown_error error;
     _Alignas(64) struct pw_shown_requests shown;
     _Alignas(64) _Atomic uint64_t tail; /* records ever consumed: written by the collector */

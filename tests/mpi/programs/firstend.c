@@ -7,6 +7,7 @@
  * (-1: all) ends in the way HOW, 0.3 s after the others have entered what OTHERS says: collective,
  * receive (from VICTIM), chain (each from the rank below it), compute, or finalize. */
 #include <mpi.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +46,33 @@ static void receive_too_much(void)
     raise(SIGSEGV); /* the error was returned */
 }
 
+static jmp_buf back;
+
+static void jump_back(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    (void)code;
+    longjmp(back, 1);
+}
+
+/* As a C++ program does whose error handler throws. */
+static void leave_a_call_by_its_error(void)
+{
+    MPI_Errhandler handler;
+    int value = 1;
+    MPI_Comm_create_errhandler(jump_back, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    if (setjmp(back) == 0)
+        MPI_Send(&value, 1, MPI_INT, 100, 5, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_SELF);
+}
+
 static void end(const char *how)
 {
+    if (strcmp(how, "after_jump") == 0) {
+        leave_a_call_by_its_error();
+        _exit(3);
+    }
     if (strcmp(how, "segv") == 0)
         raise(SIGSEGV);
     if (strcmp(how, "abort") == 0)
