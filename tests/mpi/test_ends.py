@@ -448,6 +448,23 @@ def launcher_learns_of_rank_0_after_its_collector_has_ended():
 
 
 @h.case
+def collector_killed_just_before_the_program():
+    """The launcher need not wait, and yet another collector makes the rank's file, with the program's end."""
+    for i in range(6):
+        out = f"out{i}"
+        process = start_job(2, 0, "stay", out=out)
+        program = [pid for pid in processes_of(out)["program"] if rank_of(pid) == 1][0]
+        collector = parent_of(program)
+        os.kill(collector, signal.SIGKILL)
+        os.kill(program, signal.SIGSEGV)
+        finish(process)
+        h.wait_for_report(out)
+        _, _, attributes = recorded(out, 1)
+        h.equal((int(attributes["complete"]), int(attributes["exit_signal"])), (2, signal.SIGSEGV),
+                "complete, and the signal")
+
+
+@h.case
 def launcher_learns_of_a_ranks_end_by_its_socket_first():
     """As without profwrap where the socket has the highest number. The launcher waits for the ends of a socket and
     of two pipes, which the rank has twice each, as with MPICH's launcher. epoll tells of them in the order in

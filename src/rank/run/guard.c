@@ -148,6 +148,16 @@ static void sleep_until_event(const struct watch *w)
         nanosleep(&pause, NULL);
 }
 
+/* Until a collector that takes over has left the session: when this process ends, the launcher may
+ * kill its process group. */
+static void await_new_session(pid_t collector)
+{
+    enum { LOOKS = 2000, LOOK_NS = 1000000 };
+    const struct timespec look = {.tv_nsec = LOOK_NS};
+    for (int i = 0; i < LOOKS && getsid(collector) == getsid(0); i++)
+        nanosleep(&look, NULL);
+}
+
 /* Starts a collector: one that starts the program, or one that takes over a running program. */
 static void start(struct watch *w)
 {
@@ -180,6 +190,8 @@ static void start(struct watch *w)
     atomic_store(&line->collector_pid, w->collector);
     if (pid < 0)
         plan_next(w, 0);
+    else if (has_program)
+        await_new_session(pid);
 }
 
 /* Takes the event that the child `pid` was stopped or continued. Does not reap a child that has
@@ -257,14 +269,37 @@ static bool is_done(const struct watch *w)
            (atomic_load(&line->program_pid) == 0 || atomic_load(&line->has_ended));
 }
 
+/* Before this process leaves: a collector that was killed shortly before the program's end is
+ * replaced, too, because nobody else knows how the program ended. */
+static void replace_killed(struct watch *w)
+{
+    enum { LOOKS = 2000, LOOK_NS = 1000000 };
+    const struct timespec look = {.tv_nsec = LOOK_NS};
+    int status = 0;
+    pid_t ended = 0;
+    for (int i = 0; i < LOOKS && w->collector && !ended && pw_process_is_dying(w->collector); i++) {
+        ended = waitpid(w->collector, &status, WNOHANG);
+        if (!ended)
+            nanosleep(&look, NULL);
+    }
+    if (ended > 0 && WIFSIGNALED(status))
+        plan_next(w, WTERMSIG(status));
+    else if (ended > 0)
+        w->collector = 0;
+    if (w->restart_ms)
+        start(w);
+}
+
 /* Runs collectors. Returns the exit status of the one that ended last, or -1. */
 static int follow_collectors(struct watch *w)
 {
     while (!is_done(w)) {
         int status = 0;
         const pid_t pid = next_event(w, &status);
-        if (pid == LEAVE)
+        if (pid == LEAVE) {
+            replace_killed(w);
             return -1;
+        }
         if (pid == START_COLLECTOR)
             start(w);
         else if (WIFSTOPPED(status) || WIFCONTINUED(status))

@@ -39,13 +39,6 @@ static volatile sig_atomic_t group_sender; /* the process that signals our whole
                                             * none */
 static _Atomic uint32_t *wake_word;
 
-/* Whether the line "NAME:\thexadecimal mask" of /proc/PID/status has the signal. */
-static int has_signal(const char *status, const char *name, int signal)
-{
-    const char *at = strstr(status, name);
-    return at && (strtoull(at + strlen(name), NULL, 16) >> (signal - 1) & 1);
-}
-
 /* Whether SIGUSR1 or SIGUSR2 is for profwrap, to begin or end recording: true when the program
  * neither catches nor ignores the signal, which would only kill it. Called by a signal handler:
  * async-signal-safe. */
@@ -67,7 +60,8 @@ static int is_for_profwrap(int signal, pid_t program)
     if (size <= 0)
         return 0;
     status[size] = '\0';
-    return !has_signal(status, "SigIgn:", signal) && !has_signal(status, "SigCgt:", signal);
+    return !pw_process_has_signal(status, "SigIgn:", signal) &&
+           !pw_process_has_signal(status, "SigCgt:", signal);
 }
 
 /* Stops this process by `signal`, even if the signal has a handler, until it is continued. */

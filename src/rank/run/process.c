@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,15 +24,15 @@ int pw_process_stat(pid_t pid, struct pw_process_stat *out)
     if (n <= 0)
         return -ESRCH;
     text[n] = '\0';
-    /* proc(5): after the parenthesised name, field 3 is the state, 20 the number of threads, 22 the
-     * start in clock ticks, and the last, 52, the wait status. */
+    /* proc(5): after the parenthesised name, field 3 is the state, 9 the flags, 20 the number of
+     * threads, 22 the start in clock ticks, and the last, 52, the wait status. */
     const char *at = strrchr(text, ')'), *last = strrchr(text, ' ');
     struct pw_process_stat found = {.state = 'X'};
     if (!at || last < at ||
         sscanf(at + 1,
-               " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d %*s "
+               " %c %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d %*s "
                "%" SCNu64,
-               &found.state, &found.threads, &found.start) != 3 ||
+               &found.state, &found.flags, &found.threads, &found.start) != 4 ||
         sscanf(last, "%d", &found.wait_status) != 1)
         return -EPROTO;
     *out = found;
@@ -56,6 +57,28 @@ static int has_no_process(pid_t pid)
 int pw_process_is_over(const struct pw_process_stat *stat)
 {
     return stat->state == 'X' || (stat->state == 'Z' && stat->threads <= 1);
+}
+
+bool pw_process_is_dying(pid_t pid)
+{
+    enum { EXITING = 4 }; /* PF_EXITING of the kernel's sched.h */
+    struct pw_process_stat stat;
+    char path[64], text[4096];
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return pw_process_has_signal(text, "SigPnd:", SIGKILL) ||
+           (pw_process_stat(pid, &stat) == 0 &&
+            (stat.flags & EXITING || pw_process_is_over(&stat)));
+}
+
+bool pw_process_has_signal(const char *status, const char *name, int signal)
+{
+    const char *at = strstr(status, name);
+    return at && (strtoull(at + strlen(name), NULL, 16) >> (signal - 1) & 1);
 }
 
 static int looks_ended(const struct pw_process *process, int *wait_status)

@@ -6,6 +6,7 @@
 #ifndef PW_RANK_RUN_PROCESS_H
 #define PW_RANK_RUN_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -17,8 +18,9 @@ struct pw_process {
 
 /* What /proc/PID/stat says. */
 struct pw_process_stat {
-    char state;  /* R, S, T, Z, ... */
-    int threads; /* state Z with other threads: only the main thread has ended */
+    char state;     /* R, S, T, Z, ... */
+    unsigned flags; /* PF_ of the kernel's sched.h */
+    int threads;    /* state Z with other threads: only the main thread has ended */
     uint64_t start;
     int wait_status; /* of a zombie */
 };
@@ -28,6 +30,13 @@ int pw_process_stat(pid_t pid, struct pw_process_stat *out);
 
 /* Whether all its threads have ended. */
 int pw_process_is_over(const struct pw_process_stat *stat);
+
+/* Whether the process has ended, or is about to end by SIGKILL, which a busy machine may delay. */
+bool pw_process_is_dying(pid_t pid);
+
+/* Whether the line "NAME:\thexadecimal mask" of the text of /proc/PID/status has the signal. May be
+ * called by a signal handler. */
+bool pw_process_has_signal(const char *status, const char *name, int signal);
 
 /* Opens the process that has `pid` now. Call it while the pid cannot be reused, for example before
  * the parent has waited for the process. */
