@@ -81,6 +81,7 @@ __attribute__((constructor)) static void attach_process(void)
             gate->general = gate->stack_depth != 0 || pw_tick_source != PW_TICK_TSC;
             gate->activities = pw_probe_home.segment->activities;
             pw_recording_init(pw_probe_home.segment);
+            pw_probe_prepare_walks();
             gate->on = 1;
         }
     }

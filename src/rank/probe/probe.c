@@ -212,3 +212,9 @@ bool pw_probe_has_left_call(struct pw_thread *thread)
     _Unwind_Backtrace(visit_left, &walk);
     return walk.is_whole && !walk.is_inside;
 }
+
+void pw_probe_prepare_walks(void)
+{
+    struct left_walk walk = {0};
+    _Unwind_Backtrace(visit_left, &walk);
+}

@@ -93,8 +93,12 @@ extern struct pw_open_call pw_no_ring_call __attribute__((visibility("hidden")))
 /* Whether the thread, which is in a call by its open call, has left it by a jump or a C++
  * exception: then no function of the probe is on its stack, except that which calls now. Walks the
  * stack once for each open call; false if it does not come to the thread's start, or if the open
- * call is PW_CALL_PROBE. In stack.c. */
+ * call is PW_CALL_PROBE. */
 bool pw_probe_has_left_call(struct pw_thread *thread);
+
+/* To be called once, before main: the unwinder prepares itself in its first walk, and must not be
+ * interrupted then by a signal handler that makes it walk, too. */
+void pw_probe_prepare_walks(void);
 
 /* Locks the probe for this thread, before it writes records outside pw_mpi_begin() .. pw_mpi_end().
  * Returns false when the thread already holds the lock or is in an MPI call. Then the caller is a
