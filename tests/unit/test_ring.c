@@ -279,6 +279,23 @@ static void test_wait_without_a_reader_is_not_repeated(void **state)
     free(shared);
 }
 
+/* The thread was cancelled before it could say when its wait ended. */
+static void test_wait_that_was_cancelled(void **state)
+{
+    (void)state;
+    enum { BEGIN = 7, LATER = 9 };
+    struct pw_ring_shared *shared = create_ring(SLOTS);
+    struct pw_ring ring;
+    pw_ring_init(&ring, shared, SLOTS);
+    atomic_store(&shared->wait_start, BEGIN);
+    assert_int_equal(pw_ring_make_room(&ring, 1, LATER, PW_LOST_RANGE), 0);
+    struct pw_record waited = get(shared, SLOTS);
+    assert_int_equal(waited.type, PW_REC_WAIT);
+    assert_int_equal(waited.start, BEGIN);
+    assert_int_equal(waited.end, BEGIN);
+    free(shared);
+}
+
 static struct pw_segment_shared race_segment = {.tick_source = PW_TICK_RAW};
 
 static void *produce(void *arg)
@@ -373,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_definitions_have_room_of_their_own),
         cmocka_unit_test(test_loss_of_the_thread_before),
         cmocka_unit_test(test_wait_without_a_reader_is_not_repeated),
+        cmocka_unit_test(test_wait_that_was_cancelled),
         cmocka_unit_test(test_race),
         cmocka_unit_test(test_race_of_one_that_waits),
     };

@@ -117,13 +117,17 @@ int pw_ring_has_room(struct pw_ring *ring, uint64_t count)
     return room(ring, PW_LOST_RANGE) >= count + 2;
 }
 
+/* How long a thread waited that was cancelled in its wait is not known: such a wait has no length.
+ */
 static void mark_wait(struct pw_ring *ring, enum pw_lost kind)
 {
+    const uint64_t start = atomic_load_explicit(&ring->shared->wait_start, memory_order_relaxed);
+    const uint64_t end = atomic_load_explicit(&ring->shared->wait_end, memory_order_relaxed);
     *next_record(ring) = (struct pw_record){
         .type = PW_REC_WAIT,
         .op = (uint16_t)kind,
-        .start = atomic_load_explicit(&ring->shared->wait_start, memory_order_relaxed),
-        .end = atomic_load_explicit(&ring->shared->wait_end, memory_order_relaxed),
+        .start = start,
+        .end = end ? end : start,
     };
     atomic_store_explicit(&ring->shared->wait_start, 0, memory_order_relaxed);
     pw_ring_commit(ring);
