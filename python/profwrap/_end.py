@@ -76,11 +76,16 @@ def _place(trace, remote=""):
 
 
 def _text(value):
-    """The message on one line; of a traceback in it, only what is before and the last line."""
+    """The message on one line; of a traceback in it, only what is before, without rules and their titles,
+    and the exception.
+    """
     text = str(value)
     before, head, after = text.partition(_HEAD)
     if head:
-        text = before.replace("Original", "") + " " + (after.strip().splitlines() or [""])[-1]
+        lines = before.replace("Original", "").splitlines()
+        lines = [line for line in lines if line[:2] != "- " and line.strip("-")]
+        raised = _raised_line(text) or (after.strip().splitlines() or [""])[-1]
+        text = " ".join(lines) + " " + raised
     return " ".join(text.split())[:_LONGEST]
 
 
@@ -91,23 +96,28 @@ def _tried(function, value):
         return ""
 
 
-def _raised(remote):
-    """The type of the exception at the end of a traceback's text: the first line that is not indented,
-    behind the last frame. "" when it is not found.
+def _raised_line(remote):
+    """The line of the exception in the text of a traceback: the first that is not indented, behind the last
+    frame. "" when it is not found.
     """
     _, _, frames = remote.rpartition(_HEAD)
     lines = [line for line in frames.splitlines() if line and not line[0].isspace()]
-    found = re.match(r"([A-Za-z_][\w.]*)(:|$)", lines[0]) if lines else None
-    return found[1] if found else ""
+    return lines[0] if lines and re.match(r"[A-Za-z_][\w.]*(:|$)", lines[0]) else ""
+
+
+def _raised(remote):
+    """The type of that exception, without its module; "" when it is not found."""
+    return _raised_line(remote).partition(":")[0].rpartition(".")[2]
 
 
 def _name(kind, value, remote):
-    """The type. torch.multiprocessing.spawn() raises one of its own types for a process that it started:
-    then what ended that process, and its number.
+    """The type; of an exception that another process, or MindSpore's data pipeline, has passed on as text, the
+    type there. torch.multiprocessing.spawn() raises one of its own types for a process that it started: then
+    what ended that process, and its number.
     """
     number = getattr(value, "error_index", None)
     if kind.__module__ != "torch.multiprocessing.spawn" or not isinstance(number, int):
-        return kind.__name__[:60]
+        return (_raised(remote) or kind.__name__)[:60]
     ended = getattr(value, "signal_name", None)
     if ended is None and getattr(value, "exit_code", None) is not None:
         ended = f"exit status {value.exit_code}"

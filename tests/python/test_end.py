@@ -79,6 +79,18 @@ class EndTest(unittest.TestCase):
         self.assertEqual(told[4], "Caught ValueError in DataLoader worker process 1. "
                                   "ValueError: corrupt sample")
 
+    def test_the_type_that_minddata_wraps(self):
+        rule = "-" * 66 + "\n"
+        text = (
+            f"Exception thrown from user defined Python function in dataset. \n\n{rule}- Python Call Stack: \n{rule}"
+            f'Traceback (most recent call last):\n  File "{os.path.abspath(__file__)}", line 5, in __getitem__\n'
+            f"    raise data.BadSample(i)\ndata.BadSample: corrupt 22\n\n{rule}- Dataset Pipeline Error Message: \n"
+            f"{rule}[ERROR] Execute user Python code failed.\n\n"
+        )
+        [told] = self.told(RuntimeError, RuntimeError(text), None)
+        self.assertEqual(told[1:], ["BadSample", "5", os.path.abspath(__file__), "Exception thrown from user "
+                                    "defined Python function in dataset. data.BadSample: corrupt 22"])
+
     def test_the_place_in_a_worker_of_a_pool(self):
         def worker():
             error = ValueError("lost")
@@ -109,7 +121,7 @@ class EndTest(unittest.TestCase):
                 ("RuntimeError: CUDA error: out of memory\nCompile with `TORCH_USE_CUDA_DSA` to see more.",
                  "RuntimeError (process 3)"),
                 ("torch.distributed.DistBackendError: NCCL error\nLast error:\nCall to connect returned",
-                 "torch.distributed.DistBackendE (process 3)"),
+                 "DistBackendError (process 3)"),
                 ("RuntimeError: Error(s) in loading:\n\tsize mismatch for w", "RuntimeError (process 3)"),
                 ("[no type]", "ProcessRaisedException (process 3)")):
             text = f'\n\n-- Process 3 terminated\nTraceback (most recent call last):\n  File "a.py", line 3\n{last}\n'
