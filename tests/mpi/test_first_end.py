@@ -239,6 +239,37 @@ def exception_of_python():
     h.check("exception ValueError: bad batch" in text, text)
 
 
+BETWEEN = """
+import os, sys, time
+import profwrap
+for step in range(3):
+    profwrap.step(step)
+    with profwrap.phase(profwrap.FORWARD):
+        time.sleep(0.01)
+    if step == 2 and sys.argv[1] == "inside":
+        raise ValueError("bad batch")
+    with profwrap.phase(profwrap.OPTIMIZER):
+        time.sleep(0.01)
+    if sys.argv[1] != "optimizer":
+        profwrap.step(profwrap.NO_STEP)
+if sys.argv[1] == "range":
+    with profwrap.range("checkpoint"):
+        time.sleep(0.01)
+raise ValueError("bad batch")
+"""
+
+
+@h.case
+def exception_between_steps():
+    """The last step had ended, although no other began."""
+    with open("train.py", "w") as file:
+        file.write(BETWEEN)
+    for when, where in (("inside", "in"), ("optimizer", "after"), ("mark", "after"), ("range", "after")):
+        h.run([*h.profwrap("-q", "-o", when), sys.executable, "train.py", when], status=1,
+              env={"PYTHONDONTWRITEBYTECODE": "1"})
+        check_first(report(when), [0], "exception", f"train.py:{9 if when == 'inside' else 17} {where} step 2")
+
+
 LEFT = """
 import os, sys, time
 import profwrap

@@ -151,6 +151,33 @@ static void test_exception(void **state)
              "ended them 1.00 s later (signal 15).");
 }
 
+/* Three ranks at once: two of them in one line, which disagrees with that of the third. */
+static void test_exceptions_at_different_lines(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    c->exceptions = calloc(RANKS, sizeof(*c->exceptions));
+    for (int r = 0; r < RANKS; r++) {
+        c->endings[r].waited = 0;
+        if (r == 0)
+            continue;
+        c->endings[r].how = PW_HOW_EXCEPTION;
+        c->endings[r].ended = PW_ENDED_FIRST;
+        c->endings[r].began = 10 * S;
+        c->endings[r].exit_signal = 0;
+        c->endings[r].exit_code = 1;
+        c->exceptions[c->nexceptions++] = (struct pw_row_c_exception){.rank = r,
+                                                                      .is_main = 1,
+                                                                      .type = "RuntimeError",
+                                                                      .file = "/home/me/train.py",
+                                                                      .line = r == 2 ? 11 : 13};
+    }
+    check(c,
+          "Ranks 1-3 ended first within 0 ns: ranks 1,3 ended by the exception RuntimeError at "
+          "train.py:13, rank 2 ended by the exception RuntimeError at train.py:11; 1.00 s later, "
+          "the launcher ended rank 0 (signal 15).");
+}
+
 /* No rank is known that can be the reason: one that hangs, say. */
 static void test_exception_about_another_rank(void **state)
 {
@@ -225,11 +252,10 @@ static void test_kill_of_all_in_calls(void **state)
         c->endings[r].waited = 0;
     }
     c->open_calls[2].op = PW_OP_Allreduce;
-    check(
-        c,
-        "All ranks were killed by signal 9 (Killed) within 10.0 ms, perhaps by the launcher after "
-        "an MPI error of one of them; ranks 0-1 were in MPI_Barrier #30 on MPI_COMM_WORLD, rank "
-        "3 in MPI_Allreduce #30 on MPI_COMM_WORLD.");
+    check(c, "All ranks were killed by signal 9 (Killed) within 10.0 ms, rank 0 first, 10.0 ms "
+             "before the "
+             "next, perhaps by the launcher after an MPI error of one of them; ranks 0-1 were in "
+             "MPI_Barrier #30 on MPI_COMM_WORLD, rank 3 in MPI_Allreduce #30 on MPI_COMM_WORLD.");
 }
 
 /* Of all that were killed, the others waited for rank 2. */
@@ -415,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_rank_that_took_the_memory),
         cmocka_unit_test(test_headline_goes_on_with_the_time_before),
         cmocka_unit_test(test_exception),
+        cmocka_unit_test(test_exceptions_at_different_lines),
         cmocka_unit_test(test_exception_about_another_rank),
         cmocka_unit_test(test_thread_that_ended_before),
         cmocka_unit_test(test_several_and_one_that_is_not_known),

@@ -54,6 +54,32 @@ static enum pw_mpi_use mpi_use_of(const struct pw_input *input)
                                                                         : PW_MPI_USE_OPEN;
 }
 
+/* 1 when the program ended its last marked step. A step that nothing ended has the end of the last
+ * range, if one is in it. So it was ended if that range ends before it, is after it, or is its
+ * optimizer. */
+static int has_left(const struct pw_input *input, const struct pw_row_step *last)
+{
+    enum { LAST = 64 };
+    struct pw_row_range ranges[LAST];
+    struct pw_h5_table *table;
+    const size_t rows = input->range_rows.rows, n = rows < LAST ? rows : LAST;
+    int has = 0;
+    int64_t last_end = INT64_MIN;
+    if (!n || pw_input_table(input, &input->range_rows, &table))
+        return 0;
+    if (pw_h5_table_read(table, rows - n, n, ranges) == 0)
+        for (size_t i = 0; i < n; i++) {
+            const struct pw_row_range *r = &ranges[i];
+            const int is_optimizer = r->kind == PW_KIND_PHASE && r->name < input->nphases &&
+                                     input->phases[r->name] == PW_PHASE_OPTIMIZER;
+            last_end = r->end > last_end ? r->end : last_end;
+            has |= (r->start >= last->end && r->end > last->end) ||
+                   (is_optimizer && r->end == last->end);
+        }
+    pw_h5_table_close(table);
+    return has || (last_end > last->start && last_end < last->end);
+}
+
 /* The last step that the rank began. */
 static void describe_step(struct pw_row_c_ending *row, const struct pw_input *input,
                           const struct pw_world *world)
@@ -64,8 +90,7 @@ static void describe_step(struct pw_row_c_ending *row, const struct pw_input *in
         return;
     const struct pw_row_step *last = &input->steps[input->nsteps - 1];
     row->step = last->step;
-    /* A mark does not tell where the step ends, a repeated call does. */
-    row->in_step = !world->steps_inferred || input->ending.time <= last->end;
+    row->in_step = world->steps_inferred ? input->ending.time <= last->end : !has_left(input, last);
 }
 
 static int64_t cluster_time(const struct pw_input *input, int64_t local_ns)

@@ -161,10 +161,32 @@ static const struct pw_row_c_ending *first_of(const struct told *t, is_in *has)
     return found;
 }
 
-static int is_same_end(const struct pw_row_c_ending *a, const struct pw_row_c_ending *b)
+static const struct pw_row_c_exception *exception_of(const struct pw_cluster *c, int32_t rank)
 {
-    return a->how == b->how && a->exit_code == b->exit_code && a->exit_signal == b->exit_signal &&
-           a->abort_code == b->abort_code && a->mpi == b->mpi && a->mpi_error == b->mpi_error;
+    const struct pw_row_c_exception *found = NULL;
+    for (size_t i = 0; i < c->nexceptions; i++)
+        if (c->exceptions[i].rank == rank && c->exceptions[i].is_main)
+            found = &c->exceptions[i];
+    return found;
+}
+
+/* Whether both were ended by one line of the program, if an exception ended them. */
+static int is_same_exception(const struct told *t, const struct pw_row_c_ending *a,
+                             const struct pw_row_c_ending *b)
+{
+    const struct pw_row_c_exception *x = exception_of(t->figures->cluster, a->rank);
+    const struct pw_row_c_exception *y = exception_of(t->figures->cluster, b->rank);
+    if (a->how != PW_HOW_EXCEPTION || !x || !y)
+        return a->how != PW_HOW_EXCEPTION || x == y;
+    return x->line == y->line && strcmp(x->type, y->type) == 0 && strcmp(x->file, y->file) == 0;
+}
+
+static int is_same_end(const struct told *t, const struct pw_row_c_ending *a,
+                       const struct pw_row_c_ending *b)
+{
+    return is_same_exception(t, a, b) && a->how == b->how && a->exit_code == b->exit_code &&
+           a->exit_signal == b->exit_signal && a->abort_code == b->abort_code && a->mpi == b->mpi &&
+           a->mpi_error == b->mpi_error;
 }
 
 /* ---- calls ---- */
@@ -213,15 +235,6 @@ static const struct pw_row_c_open_call *common_call(const struct told *t)
 }
 
 /* ---- how and where a rank ended ---- */
-
-static const struct pw_row_c_exception *exception_of(const struct pw_cluster *c, int32_t rank)
-{
-    const struct pw_row_c_exception *found = NULL;
-    for (size_t i = 0; i < c->nexceptions; i++)
-        if (c->exceptions[i].rank == rank && c->exceptions[i].is_main)
-            found = &c->exceptions[i];
-    return found;
-}
 
 static void add_place(const struct pw_row_c_exception *e, struct pw_sentence *s)
 {
@@ -410,7 +423,7 @@ static void say_one(const struct told *t, struct pw_sentence *s)
 static int are_alike(const struct told *t, is_in *has, int in_step)
 {
     for (size_t i = 0; i < t->n; i++)
-        if (has(&t->rows[i]) && (!is_same_end(&t->rows[i], t->first) ||
+        if (has(&t->rows[i]) && (!is_same_end(t, &t->rows[i], t->first) ||
                                  (in_step && (t->rows[i].step != t->first->step ||
                                               t->rows[i].in_step != t->first->in_step))))
             return 0;
@@ -475,10 +488,43 @@ static void say_together(const struct told *t, is_in *has, struct pw_sentence *s
     say_calls(t, is_known ? has_waited : has, s);
 }
 
+/* Those of the first ranks that ended like this one: ": rank 0 ended by the exception ...". */
+static void say_alike(const struct told *t, const struct pw_row_c_ending *one, const char *before,
+                      struct pw_sentence *s)
+{
+    char ranks[RANKS_TEXT];
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (is_first(&t->rows[i]) && is_same_end(t, &t->rows[i], one))
+            t->ranks[n++] = t->rows[i].rank;
+    pw_sentence_add(s, "%s %s ", before, pw_call_ranks(t->ranks, n, ranks, sizeof(ranks)));
+    say_how(t, one, n == 1 ? "was" : "were", s);
+}
+
+/* How the first ranks ended, each way with the ranks that ended so. */
+static void say_each(const struct told *t, struct pw_sentence *s)
+{
+    enum { SHOWN = 3 };
+    const struct pw_row_c_ending *shown[SHOWN];
+    size_t nshown = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        size_t k = 0;
+        while (k < nshown && !is_same_end(t, &t->rows[i], shown[k]))
+            k++;
+        if (!is_first(&t->rows[i]) || k < nshown)
+            continue;
+        if (nshown == SHOWN) {
+            pw_sentence_add(s, ", and so on");
+            return;
+        }
+        say_alike(t, &t->rows[i], nshown ? "," : ":", s);
+        shown[nshown++] = &t->rows[i];
+    }
+}
+
 /* Ranks of which the clocks do not tell which was first. */
 static void say_several(const struct told *t, struct pw_sentence *s)
 {
-    enum { SHOWN = 2 };
     const int are_all = t->nfirst == t->n && (int64_t)t->n == t->figures->expected;
     const int is_alike = are_alike(t, is_first, 0);
     char ranks[RANKS_TEXT];
@@ -488,7 +534,7 @@ static void say_several(const struct told *t, struct pw_sentence *s)
     if (is_alike)
         say_how(t, t->first, "were", s);
     else
-        pw_sentence_add(s, "ended first");
+        pw_sentence_add(s, "%s", are_all ? "ended" : "ended first");
     if (are_alike(t, is_first, 1) && t->first->step >= 0)
         pw_sentence_add(s, " %s %s %" PRId64, t->first->in_step ? "in" : "after",
                         pw_words_step(t->figures->cluster), t->first->step);
@@ -501,14 +547,8 @@ static void say_several(const struct told *t, struct pw_sentence *s)
         pw_sentence_add(s, ": the signal came from outside the job");
         say_together(t, is_first, s);
     }
-    for (size_t i = 0, shown = 0; i < t->n && !is_alike && shown < SHOWN; i++) {
-        if (!is_first(&t->rows[i]))
-            continue;
-        pw_sentence_add(s, "%s rank %" PRId32 " ", shown++ ? "," : ":", t->rows[i].rank);
-        say_how(t, &t->rows[i], "was", s);
-    }
-    if (!is_alike && t->nfirst > SHOWN)
-        pw_sentence_add(s, ", and so on");
+    if (!is_alike)
+        say_each(t, s);
 }
 
 /* The first exception of a thread before the first end. A program that goes on without this thread
@@ -613,7 +653,7 @@ static void say_failed(const struct told *t, struct pw_sentence *s)
     if (!n)
         return;
     for (size_t i = 0; i < t->n; i++)
-        is_alike &= !has_failed(&t->rows[i]) || is_same_end(&t->rows[i], row);
+        is_alike &= !has_failed(&t->rows[i]) || is_same_end(t, &t->rows[i], row);
     say_when(t, row, n, s);
     pw_sentence_add(s, "%s ", ranks);
     if (is_alike && row->how != PW_HOW_EXCEPTION) {
@@ -648,15 +688,23 @@ static void say_killed(const struct told *t, struct pw_sentence *s)
 {
     char ranks[RANKS_TEXT];
     int64_t span_ns = 0;
+    int64_t next_ns = INT64_MAX;
     const size_t n = write_set(t, is_killed, ranks);
     for (size_t i = 0; i < t->n; i++) {
         const int64_t later_ns = pw_difference(t->rows[i].began, t->first->began);
         span_ns = is_killed(&t->rows[i]) && later_ns > span_ns ? later_ns : span_ns;
+        if (&t->rows[i] != t->first && is_killed(&t->rows[i]) && later_ns < next_ns)
+            next_ns = later_ns;
     }
     ranks[0] = (char)toupper((unsigned char)ranks[0]);
     pw_sentence_add(s, "%s ", (int64_t)n == t->figures->expected ? "All ranks" : ranks);
     say_how(t, t->first, "were", s);
     pw_words_add_ns(s, " within ", span_ns);
+    if (t->nfirst == 1 && n > 1) {
+        pw_sentence_add(s, ", rank %" PRId32 " first", t->first->rank);
+        pw_words_add_ns(s, ", ", next_ns);
+        pw_sentence_add(s, " before the next");
+    }
     pw_sentence_add(s, ", perhaps by the launcher after an MPI error of one of them");
     say_together(t, is_killed, s);
     say_thread(t, s);
@@ -671,7 +719,7 @@ static int say_all_exited(const struct told *t, struct pw_sentence *s)
         (one->mpi != PW_MPI_USE_FINALIZED && one->exit_code != 0))
         return 0;
     for (size_t i = 0; i < t->n; i++)
-        if (is_well(&t->rows[i]) || is_unknown(&t->rows[i]) || !is_same_end(&t->rows[i], one))
+        if (is_well(&t->rows[i]) || is_unknown(&t->rows[i]) || !is_same_end(t, &t->rows[i], one))
             return 0;
     pw_sentence_add(s, "All ranks ");
     say_exit(one, s);
