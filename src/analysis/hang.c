@@ -266,11 +266,14 @@ static bool has_left_init(const struct pw_live *rank)
 }
 
 /* How many calls without numbers the rank has left there, if that tells which `op` it is; -1: not
- * known. PW_OP_Init is also the creation of a gloo group of all ranks. */
+ * known. Of PyTorch, PW_OP_Init is the creation of a gloo group of all ranks, and PW_OP_Init_thread
+ * the connection to a store. */
 static int64_t unnumbered(const struct pw_live *rank, uint64_t uid, uint8_t source, uint16_t op)
 {
+    if (!uid && is_init(op) && source == PW_SOURCE_GLOO)
+        return op == PW_OP_Init ? count_groups_of_all(rank) : rank->stores;
     if (!uid && is_init(op))
-        return source == PW_SOURCE_GLOO ? count_groups_of_all(rank) : has_left_init(rank);
+        return has_left_init(rank);
     const struct pw_live_comm *comm = pw_live_comm(rank, uid);
     return comm && pw_live_is_counted(op) ? comm->unnumbered : -1;
 }

@@ -167,6 +167,7 @@ struct pw_live {
     char stack_problem[PW_LIVE_PROBLEM];  /* why no stacks could be read; "" otherwise */
     char python_problem[PW_LIVE_PROBLEM]; /* the same of the Python frames in them */
     int64_t stopped_ns;                   /* how long the program was stopped to read them */
+    int64_t stores;                       /* how many of PyTorch's TCPStores it has connected to */
 };
 
 /* Whether all members of a communicator, window or file must call the operation, and it has no

@@ -70,7 +70,7 @@ OTHERS = {
     "create window": (3, held("1-2", 0, call=rf"MPI_Win_create {WORLD}"), None),
     "open file": (3, held("0,2", 1, call=rf"MPI_File_open {WORLD}"), None),
     "close file": (3, held("0,2", 1, call=r"MPI_File_close on \S.*"), None),
-    "before MPI_Init": (3, r"Ranks 0,2 wait in MPI_Init_thread for rank 1, which has not called MPI yet", None),
+    "before MPI_Init": (3, "Ranks 0,2 wait in MPI_Init_thread for rank 1, which has made no communication call yet", None),
     "in handler": (3, held("0,2", 1), None),
     "in exit": (3, held("0,2", 1), None),
     "in loop": (3, held("0,2", 1, COMPUTES), None),

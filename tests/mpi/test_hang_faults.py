@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -85,12 +86,19 @@ GLOO = {
     "new group": absent_from_gloo("allreduce #60"),
     "group of all": "Ranks 0-2 wait in the creation of a gloo group of all ranks for rank 3, which has been in no "
                     "communication call for .*, and is asleep",
-    "before init": "Ranks 0-2 wait in the creation of a gloo group of all ranks for rank 3, which has (not called MPI yet|"
-                   "been in no communication call)",
+    "before init": "Ranks 0-2 wait in the creation of a gloo group of all ranks for rank 3, which has made no "
+                   r"communication call yet, and is asleep(, at hangfault.py:23 \(<module>\))?$",
     "data parallel": r"Ranks? [\d,-]+ waits? in gloo .* for rank 3, which has been in no communication call",
     "sharded": r"Ranks? [\d,-]+ waits? in gloo .* for rank 3, which has been in no communication call",
     "skipped": rf"Rank 3 called gloo barrier #61 on default_pg 0{AT}, where ranks 0-2 called gloo allreduce{AT}, which "
                "it is likely to have skipped",
+}
+# Without torchrun: rank 0 has the store of init_process_group.
+STORE = {
+    "late at the store": "Rank 0 waits in the connection to PyTorch's TCPStore for rank 3, which has made no communication "
+                         r"call yet, and is asleep(, at hangfault.py:23 \(<module>\))?; [34] ranks in all wait for it$",
+    "no store": "Ranks 1-3 wait in the connection to PyTorch's TCPStore for rank 0, which has made no communication call yet, "
+                r"and is asleep(, at hangfault.py:23 \(<module>\))?$",
 }
 
 
@@ -230,6 +238,22 @@ def faults_on_gloo():
     for fault, right in GLOO.items():
         command = h.profwrap("-o", "out", "--no-report", "--no-merge", "--hang-timeout", "4", torchrun, "--standalone",
                              "--nproc-per-node", "4", program, fault)
+        verdicts.append(judge(fault, first_sentence(command, fault), right, None))
+    conclude(verdicts)
+
+
+@h.case
+def faults_at_the_store():
+    python = os.path.expanduser("~/.cache/profwrap/torch/bin/python")
+    if not os.path.exists(python):
+        raise h.Skipped("scripts/setup --torch-wheel has not been run")
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "hangfault.py")
+    os.environ.update(OMP_NUM_THREADS="1", MASTER_ADDR="127.0.0.1")
+    verdicts = []
+    for fault, right in STORE.items():
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            os.environ["MASTER_PORT"] = str(server.getsockname()[1])
+        command = h.mpirun(4, *watched(python, program, fault))
         verdicts.append(judge(fault, first_sentence(command, fault), right, None))
     conclude(verdicts)
 

@@ -256,6 +256,23 @@ static void test_creation_of_a_gloo_group(void **state)
     assert_int_equal(hang->groups[0].nmissing, 0);
 }
 
+/* Rank 0 has PyTorch's store, and waits for rank 4; the others have connected to it, and create a
+ * group: rank 4 alone is missing there. */
+static void test_connection_to_a_store(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS - 1; r++) {
+        enter(job, r, r ? PW_OP_Init : PW_OP_Init_thread, 0, -1, -1)->source = PW_SOURCE_GLOO;
+        job->ranks[r].stores = r > 0;
+    }
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    ROWS(hang->roots, hang->nroots, 4);
+    assert_int_equal(hang->held, 4);
+    ROWS(hang->groups[0].waiting, hang->groups[0].nwaiting, 0);
+    ROWS(hang->groups[0].missing, hang->groups[0].nmissing, 4);
+}
+
 /* A rank that has MPI_COMM_WORLD has left MPI_Init; one that still is in it, which had no CPU, is
  * not said to wait for those that have left, but they for it. */
 static void test_mpi_init(void **state)
@@ -448,6 +465,7 @@ int main(void)
         IN_JOB(test_collective_functions_without_a_number),
         IN_JOB(test_calls_without_a_number_are_counted),
         IN_JOB(test_creation_of_a_gloo_group),
+        IN_JOB(test_connection_to_a_store),
         IN_JOB(test_mpi_init),
         IN_JOB(test_operations_on_files_may_be_left),
         IN_JOB(test_nonblocking_creations_are_no_number),

@@ -15,6 +15,7 @@ static const char output[] =
     "        loss = model(x)\n"
     "    (Python) File \"/home/me/model; old.py\", line 31, in forward\n"
     "        return dist.all_reduce(x)\n"
+    "    (Python) File \"/opt/tools/profwrap/_collectives.py\", line 125, in helper\n"
     "    (Python) File \"/venv/lib/python3.11/site-packages/torch/c10d.py\", line 4, in "
     "all_reduce\n"
     "\n"
@@ -42,9 +43,9 @@ static void test_frames_take_the_place_of_the_interpreters(void **state)
     add_stack(&live, 14, "start;work");
     assert_int_equal(pw_pystack_merge(output, &live), 2);
     assert_int_equal(live.nstacks, 3);
-    assert_string_equal(live.stacks[0].text,
-                        "<module> (train.py:88);forward (model, old.py:31);all_reduce (c10d.py:4);"
-                        "cfunction_call;wait (work.cc:7)");
+    assert_string_equal(live.stacks[0].text, "<module> (train.py:88);forward (model, old.py:31);"
+                                             "helper (_collectives.py:125);all_reduce (c10d.py:4);"
+                                             "cfunction_call;wait (work.cc:7)");
     assert_string_equal(live.stacks[0].place, "model; old.py:31 (forward)");
     assert_int_equal(live.stacks[0].has_gil, 1);
     assert_int_equal(live.stacks[0].collects, 1);

@@ -229,18 +229,20 @@ static void record(void *state, const struct pw_record *record, const struct pw_
 /* ---- waits that have not ended ---- */
 
 /* Fills the row of an open wait with the operation that the thread waits for; and that of the
- * creation of a group: PW_OP_Init of one of all ranks, PW_OP_Comm_create of any other. */
+ * creation of a group: PW_OP_Init of one of all ranks, PW_OP_Comm_create of any other; and that of
+ * the connection to a store: PW_OP_Init_thread. */
 static void open_call(void *state, const struct pw_segment_shared *segment,
                       const struct pw_shown_call *call, struct pw_row_open *row)
 {
     const struct state *s = state;
     (void)segment;
-    const bool is_creation = call->op == PW_OP_Init || call->op == PW_OP_Comm_create;
-    if ((pw_op_info(call->op)->cls != PW_CLASS_WAIT && !is_creation) ||
+    const bool is_meeting =
+        call->op == PW_OP_Init || call->op == PW_OP_Comm_create || call->op == PW_OP_Init_thread;
+    if ((pw_op_info(call->op)->cls != PW_CLASS_WAIT && !is_meeting) ||
         !(call->handle & PW_TORCH_HANDLE))
         return;
     row->source = PW_SOURCE_GLOO;
-    if (is_creation || call->awaited == PW_OP_None || call->awaited >= PW_OP_COUNT)
+    if (is_meeting || call->awaited == PW_OP_None || call->awaited >= PW_OP_COUNT)
         return;
     row->awaited = (uint16_t)call->awaited;
     row->peer = call->peer >= 0 ? call->peer : -1;
@@ -254,7 +256,7 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
 static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
 {
     const struct state *s = state;
-    (void)segment;
+    live->stores = atomic_load(&segment->torch_stores);
     pw_group_add_live(&s->groups, live);
 }
 

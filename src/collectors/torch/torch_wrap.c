@@ -535,15 +535,14 @@ static void see_group(const void *object, int my_rank, int size)
     pw_probe_unlock(thread);
 }
 
-/* Shows in the thread's open call that it creates a group: the constructor connects to all members,
- * and waits for those that have not come. */
-static void show_creation(struct scope *scope, int size)
+/* Shows in the thread's open call that it creates a group (PW_OP_Init, PW_OP_Comm_create) or
+ * connects to a store (PW_OP_Init_thread): the constructor waits for those that have not come. */
+static void show_meeting(struct scope *scope, uint32_t op)
 {
     struct pw_thread *thread = enter(scope) ? pw_recording_hold_open(PW_ACTIVITY_TORCH) : NULL;
     if (!thread)
         return;
     struct pw_open_call *open = thread->call;
-    const uint32_t op = is_whole_job(size) ? PW_OP_Init : PW_OP_Comm_create;
     atomic_store_explicit(&open->start, pw_probe_now(), memory_order_relaxed);
     atomic_store_explicit(&open->handle, PW_TORCH_HANDLE, memory_order_relaxed);
     atomic_store_explicit(&open->awaited, PW_OP_None, memory_order_relaxed);
@@ -551,25 +550,49 @@ static void show_creation(struct scope *scope, int size)
     scope->shown = thread;
 }
 
-#define GROUP(name, symbol)                                                    \
-    EXPORT void name(void *object, void *store, int my_rank, int size,         \
-                     void *options) __asm__(symbol);                           \
-    void name(void *object, void *store, int my_rank, int size, void *options) \
-    {                                                                          \
-        void (*real)(void *, void *, int, int, void *) =                       \
-            (void (*)(void *, void *, int, int, void *))pw_scope_function(     \
-                symbol, __builtin_return_address(0));                          \
-        if (!real)                                                             \
-            return;                                                            \
-        {                                                                      \
-            __attribute__((cleanup(leave))) struct scope scope;                \
-            show_creation(&scope, size);                                       \
-            real(object, store, my_rank, size, options);                       \
-        }                                                                      \
-        see_group(object, my_rank, size);                                      \
+#define GROUP(name, symbol)                                                            \
+    EXPORT void name(void *object, void *store, int my_rank, int size,                 \
+                     void *options) __asm__(symbol);                                   \
+    void name(void *object, void *store, int my_rank, int size, void *options)         \
+    {                                                                                  \
+        void (*real)(void *, void *, int, int, void *) =                               \
+            (void (*)(void *, void *, int, int, void *))pw_scope_function(             \
+                symbol, __builtin_return_address(0));                                  \
+        if (!real)                                                                     \
+            return;                                                                    \
+        {                                                                              \
+            __attribute__((cleanup(leave))) struct scope scope;                        \
+            show_meeting(&scope, is_whole_job(size) ? PW_OP_Init : PW_OP_Comm_create); \
+            real(object, store, my_rank, size, options);                               \
+        }                                                                              \
+        see_group(object, my_rank, size);                                              \
     }
 GROUP(pw_gloo_group_1, GROUP_SYMBOL("1"))
 GROUP(pw_gloo_group_2, GROUP_SYMBOL("2"))
+
+/* init_process_group first connects to the store of the job, unless torchrun provides it. The rank
+ * that has the store waits there for all others, and they wait for it. `host` is an std::string. */
+#define STORE_SYMBOL(c)                                                                           \
+    "_ZN4c10d8TCPStoreC" c "ENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEERKNS_15TCPStore" \
+    "OptionsE"
+
+#define STORE(name, symbol)                                                                       \
+    EXPORT void name(void *object, void *host, const void *options) __asm__(symbol);              \
+    void name(void *object, void *host, const void *options)                                      \
+    {                                                                                             \
+        void (*real)(void *, void *, const void *) = (void (*)(                                   \
+            void *, void *, const void *))pw_scope_function(symbol, __builtin_return_address(0)); \
+        if (!real)                                                                                \
+            return;                                                                               \
+        {                                                                                         \
+            __attribute__((cleanup(leave))) struct scope scope;                                   \
+            show_meeting(&scope, PW_OP_Init_thread);                                              \
+            real(object, host, options);                                                          \
+        }                                                                                         \
+        pw_probe_count_torch_store();                                                             \
+    }
+STORE(pw_torch_store_1, STORE_SYMBOL("1"))
+STORE(pw_torch_store_2, STORE_SYMBOL("2"))
 
 /* ---- begin and end of an operation ---- */
 

@@ -171,10 +171,11 @@ struct frame {
     bool is_of_library;       /* not of the user's own code */
 };
 
+/* "/profwrap/_" is a module of profwrap's own, which may be outside the interpreter's folders. */
 static bool is_of_library(const char *path)
 {
     static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
-                                        "/lib64/python3", "<frozen "};
+                                        "/lib64/python3",  "<frozen ",        "/profwrap/_"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (strstr(path, parts[i]))
             return true;

@@ -22,7 +22,7 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 22,
+    PW_SEGMENT_VERSION = 23,
     PW_SEGMENT_PAGE = 4096,
     /* Parts of the file begin at multiples of this, so that each can be mapped: pages have 64 KiB
      * on some machines of aarch64. */
@@ -289,6 +289,8 @@ struct pw_segment_shared {
     _Atomic uint32_t gpu_untimed;   /* 1: CUPTI does not report kernel times */
     _Atomic uint32_t gpu_processes; /* processes that used CUDA while another one recorded */
     _Atomic uint64_t cut_stacks;    /* call stacks that lack outer frames; see probe/stack.h */
+    _Atomic uint32_t
+        torch_stores; /* how many of PyTorch's TCPStores the program has connected to */
     struct pw_control control;
     struct pw_request_places requests;
     /* For each communicator index: number of collectives that the application has completed, or

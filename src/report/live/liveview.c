@@ -115,12 +115,14 @@ static const char *live_time(int64_t ns, char *out, size_t size)
 
 /* Call stacks of running ranks as text: equal stacks once, with the ranks that have them. */
 
-/* The stack of the thread, if it is known where it is in Python; else NULL. */
+/* The stack of the thread, or of the program's first one if no thread is known, if it is known
+ * where it is in Python; else NULL. */
 static const struct pw_live_stack *stackview_python(const struct pw_live *rank,
                                                     const struct pw_live_thread *thread)
 {
-    for (size_t i = 0; thread && i < rank->nstacks; i++)
-        if (rank->stacks[i].tid == thread->tid && rank->stacks[i].place[0])
+    const int64_t tid = thread ? thread->tid : rank->pid;
+    for (size_t i = 0; i < rank->nstacks; i++)
+        if (rank->stacks[i].tid == tid && rank->stacks[i].place[0])
             return &rank->stacks[i];
     return NULL;
 }
@@ -467,29 +469,25 @@ static void add_doing(struct pw_sentence *s, const struct pw_live *rank, const c
 {
     const struct pw_live_thread *thread = pw_live_main(rank);
     char call[PW_LIVE_CALL_TEXT], time[32];
-    if (!thread) {
-        pw_sentence_add(s, "%s has not called MPI yet", who);
-        return;
-    }
-    live_time(thread->since_ns, time, sizeof(time));
     const int is_asleep = rank->state == 'S' || rank->state == 'D';
-    if (thread->op == PW_OP_None && rank->state == 'T') {
-        pw_sentence_add(s,
-                        "%s has been in no communication call for %s, and is stopped by a signal",
-                        who, time);
-        return;
-    }
-    if (thread->op == PW_OP_None && is_asleep)
-        pw_sentence_add(s, "%s has been in no communication call for %s, and is asleep%s", who,
-                        time,
-                        rank->state == 'D' ? " in the kernel, as when it waits for a disk" : "");
+    if (thread)
+        live_time(thread->since_ns, time, sizeof(time));
+    if (!thread)
+        pw_sentence_add(s, "%s has made no communication call yet%s", who,
+                        is_asleep || rank->state == 'T' ? "" : ", and is computing");
+    else if (thread->op == PW_OP_None && (is_asleep || rank->state == 'T'))
+        pw_sentence_add(s, "%s has been in no communication call for %s", who, time);
     else if (thread->op == PW_OP_None)
         pw_sentence_add(s, "%s has been computing (in no MPI call) for %s", who, time);
     else
         pw_sentence_add(s, "%s has been %s %s for %s", who, thread->polls ? "polling with" : "in",
                         pw_live_call(rank, thread, call, sizeof(call)), time);
+    const int is_outside = !thread || thread->op == PW_OP_None;
     if (rank->state == 'T')
-        pw_sentence_add(s, "%s", " and is stopped by a signal");
+        pw_sentence_add(s, "%s and is stopped by a signal", is_outside ? "," : "");
+    else if (is_outside && is_asleep)
+        pw_sentence_add(s, ", and is asleep%s",
+                        rank->state == 'D' ? " in the kernel, as when it waits for a disk" : "");
 }
 
 static int has_row(const int32_t *rows, size_t n, int32_t row)

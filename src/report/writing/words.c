@@ -101,6 +101,8 @@ static const char *write_name(uint32_t source, uint32_t op, char *out, size_t si
     } else if (source == PW_SOURCE_GLOO && (op == PW_OP_Init || op == PW_OP_Comm_create)) {
         snprintf(out, size, "the creation of a gloo group%s",
                  op == PW_OP_Init ? " of all ranks" : "");
+    } else if (source == PW_SOURCE_GLOO && op == PW_OP_Init_thread) {
+        snprintf(out, size, "the connection to PyTorch's TCPStore");
     } else {
         snprintf(out, size, "%s%s", prefix, pw_op_info(op)->name);
         if (length && prefix[length - 1] == ' ')

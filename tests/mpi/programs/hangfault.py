@@ -1,5 +1,7 @@
-"""A training's loop on gloo in which rank 3 of 4 makes the fault that the first argument names, once."""
+"""A training's loop on gloo in which rank 3 of 4 makes the fault that the first argument names, once
+(rank 0 if it is "no store")."""
 import ctypes
+import glob
 import os
 import signal
 import sys
@@ -11,7 +13,13 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 fault = sys.argv[1]
-if fault == "before init" and os.environ["RANK"] == "3":
+if "store" in fault:  # started by mpirun: rank 0 has the store
+    os.environ["RANK"] = os.environ["OMPI_COMM_WORLD_RANK"]
+    os.environ["WORLD_SIZE"] = os.environ["OMPI_COMM_WORLD_SIZE"]
+    open(f"out/imported-{os.environ['RANK']}", "w").close()
+    while len(glob.glob("out/imported-*")) < 4:
+        time.sleep(0.01)
+if (fault, os.environ["RANK"]) in (("before init", "3"), ("late at the store", "3"), ("no store", "0")):
     time.sleep(1000)
 dist.init_process_group("gloo")
 is_faulty = dist.get_rank() == 3
