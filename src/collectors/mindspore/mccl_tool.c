@@ -72,6 +72,7 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
     (void)segment;
     if (!group)
         return;
+    row->source = PW_SOURCE_MCCL;
     row->comm = group->file_row;
     row->peer = call->peer >= 0 ? call->peer : -1;
     row->seq = pw_op_info(call->op)->cls == PW_CLASS_COLL ? call->tag : -1;
