@@ -131,15 +131,15 @@ struct change {
     double rate; /* steps per second of the fastest rank */
 };
 
-/* Sends another request to the same ranks; the answers are in o->inquiry. */
-static int ask(struct change *o, enum pw_request_kind kind)
+/* Sends another request to the same ranks; the answers are in change->inquiry. */
+static int ask(struct change *change, enum pw_request_kind kind)
 {
-    char dir[sizeof(o->inquiry.dir)];
-    snprintf(dir, sizeof(dir), "%s", o->inquiry.dir);
-    pw_inquiry_fini(&o->inquiry);
-    pw_inquiry_init(&o->inquiry, dir);
-    o->request.kind = kind;
-    return pw_ctl_ask(&o->inquiry, &o->request, &o->ends);
+    char dir[sizeof(change->inquiry.dir)];
+    snprintf(dir, sizeof(dir), "%s", change->inquiry.dir);
+    pw_inquiry_fini(&change->inquiry);
+    pw_inquiry_init(&change->inquiry, dir);
+    change->request.kind = kind;
+    return pw_ctl_ask(&change->inquiry, &change->request, &change->ends);
 }
 
 static int64_t greatest_step(const struct pw_inquiry *inquiry)
@@ -183,43 +183,44 @@ static size_t count_silent(const struct pw_inquiry *inquiry)
 }
 
 /* Returns the first step that no rank will reach within `lead` seconds at its present speed. */
-static int64_t propose(struct change *o, double lead)
+static int64_t propose(struct change *change, double lead)
 {
-    int64_t most = greatest_step(&o->inquiry), rate = 0;
-    for (size_t i = 0; i < o->inquiry.n; i++)
-        if (o->inquiry.lives[i].steps_per_1000s > rate)
-            rate = o->inquiry.lives[i].steps_per_1000s;
-    o->rate = (double)rate / 1000;
+    int64_t most = greatest_step(&change->inquiry), rate = 0;
+    for (size_t i = 0; i < change->inquiry.n; i++)
+        if (change->inquiry.lives[i].steps_per_1000s > rate)
+            rate = change->inquiry.lives[i].steps_per_1000s;
+    change->rate = (double)rate / 1000;
     if (most < 0)
         return -1;
-    double ahead = o->rate * lead + 2;
+    double ahead = change->rate * lead + 2;
     return ahead < 1e15 ? most + (int64_t)ahead : most + (int64_t)1e15;
 }
 
 /* Whether no rank, at its present speed, reaches the step before all ranks have the commit. */
-static int is_far(const struct change *o, double lead)
+static int is_far(const struct change *change, double lead)
 {
-    int64_t step = o->request.change.step, left = step - greatest_step(&o->inquiry);
-    return step < 0 || (left > 0 && (double)left >= o->rate * lead * LEFT_PERCENT / 100);
+    int64_t step = change->request.change.step, left = step - greatest_step(&change->inquiry);
+    return step < 0 || (left > 0 && (double)left >= change->rate * lead * LEFT_PERCENT / 100);
 }
 
-static int withdraw(struct change *o)
+static int withdraw(struct change *change)
 {
-    return ask(o, PW_REQUEST_WITHDRAW);
+    return ask(change, PW_REQUEST_WITHDRAW);
 }
 
 /* Prepares the change on all ranks for the same step. Returns 0 when it can be committed. */
-static int prepare(struct change *o)
+static int prepare(struct change *change)
 {
     double lead = LEAD_S;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++, lead *= 2) {
-        o->request.change.step = propose(o, lead);
-        if (ask(o, PW_REQUEST_PREPARE))
+        change->request.change.step = propose(change, lead);
+        if (ask(change, PW_REQUEST_PREPARE))
             return 1;
-        size_t silent = count_silent(&o->inquiry), busy = count(&o->inquiry, PW_CHANGE_BUSY);
-        if (!silent && !busy && !count(&o->inquiry, PW_CHANGE_LATE) && is_far(o, lead))
+        size_t silent = count_silent(&change->inquiry),
+               busy = count(&change->inquiry, PW_CHANGE_BUSY);
+        if (!silent && !busy && !count(&change->inquiry, PW_CHANGE_LATE) && is_far(change, lead))
             return 0;
-        if (withdraw(o))
+        if (withdraw(change))
             return 1;
         if (silent || busy) {
             if (busy)
@@ -235,61 +236,62 @@ static int prepare(struct change *o)
     return 1;
 }
 
-static int commit(struct change *o)
+static int commit(struct change *change)
 {
-    const struct pw_change_wanted *change = &o->request.change;
-    const char *what = change->starts ? "begins" : "ends";
-    if (ask(o, PW_REQUEST_COMMIT))
+    const struct pw_change_wanted *wanted = &change->request.change;
+    const char *what = wanted->starts ? "begins" : "ends";
+    if (ask(change, PW_REQUEST_COMMIT))
         return 1;
-    size_t late = count(&o->inquiry, PW_CHANGE_LATE), silent = count_silent(&o->inquiry);
-    size_t kept = o->inquiry.n - count(&o->inquiry, PW_CHANGE_UNKNOWN), all = o->inquiry.n + silent;
-    if (change->step < 0)
+    size_t late = count(&change->inquiry, PW_CHANGE_LATE), silent = count_silent(&change->inquiry);
+    size_t kept = change->inquiry.n - count(&change->inquiry, PW_CHANGE_UNKNOWN),
+           all = change->inquiry.n + silent;
+    if (wanted->step < 0)
         printf("recording %s now on %zu of %zu ranks: the program marks no steps, so not at the "
                "same point on all\n",
                what, kept, all);
     else if (kept == all && !late)
-        printf("recording %s at step %" PRId64 " on all %zu ranks\n", what, change->step, all);
+        printf("recording %s at step %" PRId64 " on all %zu ranks\n", what, wanted->step, all);
     else
         printf("recording %s at step %" PRId64 " on %zu of %zu ranks, and on %zu at the next one\n",
-               what, change->step, kept - late, all, late);
-    if (change->step >= 0 && count_unmarked(&o->inquiry))
-        printf("%zu ranks have marked no step yet\n", count_unmarked(&o->inquiry));
+               what, wanted->step, kept - late, all, late);
+    if (wanted->step >= 0 && count_unmarked(&change->inquiry))
+        printf("%zu ranks have marked no step yet\n", count_unmarked(&change->inquiry));
     return fflush(stdout) || kept < all || late;
 }
 
-static int is_needed(const struct change *o)
+static int is_needed(const struct change *change)
 {
-    for (size_t i = 0; i < o->inquiry.n; i++)
-        if (o->inquiry.lives[i].recording_after != o->request.change.starts)
+    for (size_t i = 0; i < change->inquiry.n; i++)
+        if (change->inquiry.lives[i].recording_after != change->request.change.starts)
             return 1;
     return 0;
 }
 
-static int agree(struct change *o)
+static int agree(struct change *change)
 {
-    if (ask(o, PW_REQUEST_STATUS))
+    if (ask(change, PW_REQUEST_STATUS))
         return 1;
-    if (o->request.change.cause == PW_OPENED_SIGNAL && !is_needed(o))
+    if (change->request.change.cause == PW_OPENED_SIGNAL && !is_needed(change))
         return 0; /* the signal went to several ranks, and another one was faster */
-    int status = prepare(o);
-    return status ? status : commit(o);
+    int status = prepare(change);
+    return status ? status : commit(change);
 }
 
 int pw_ctl_change(const char *dir, int starts, enum pw_opened cause)
 {
-    static struct change o;
+    static struct change change;
     int status = pw_ctl_check_job(dir);
     if (status)
         return status;
-    memset(&o, 0, sizeof(o));
-    o.request.change.starts = starts;
-    o.request.change.cause = cause;
-    while (o.request.change.id == 0)
-        if (getrandom(&o.request.change.id, sizeof(o.request.change.id), 0) < 0)
-            o.request.change.id = (uint32_t)pw_local_ns();
-    pw_ctl_block_signals(&o.ends);
-    pw_inquiry_init(&o.inquiry, dir);
-    status = agree(&o);
-    pw_inquiry_fini(&o.inquiry);
+    memset(&change, 0, sizeof(change));
+    change.request.change.starts = starts;
+    change.request.change.cause = cause;
+    while (change.request.change.id == 0)
+        if (getrandom(&change.request.change.id, sizeof(change.request.change.id), 0) < 0)
+            change.request.change.id = (uint32_t)pw_local_ns();
+    pw_ctl_block_signals(&change.ends);
+    pw_inquiry_init(&change.inquiry, dir);
+    status = agree(&change);
+    pw_inquiry_fini(&change.inquiry);
     return status;
 }

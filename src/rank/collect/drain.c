@@ -536,9 +536,9 @@ void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_module *module
 
 static void salvage(struct pw_drain *drain)
 {
-    for (const struct pw_module *c = drain->modules; c && c->name; c++)
-        if (c->salvage && (c->activity & drain->segment->activities))
-            c->salvage(drain->segment_name, drain->segment, take_salvaged, drain);
+    for (const struct pw_module *module = drain->modules; module && module->name; module++)
+        if (module->salvage && (module->activity & drain->segment->activities))
+            module->salvage(drain->segment_name, drain->segment, take_salvaged, drain);
 }
 
 static void take_unmarked_loss(struct pw_drain *drain, int index)

@@ -42,20 +42,20 @@ struct pw_intake {
 
 static void create_states(struct pw_intake *intake)
 {
-    const struct pw_module *c = intake->modules;
-    for (int i = 0; c[i].name && i < MAX_MODULES; i++) {
-        if (!(c[i].activity & intake->setup.activities)) {
-            pw_debug(PW_LOG_INTAKE, 2, "%s is off: it is not in --activities", c[i].name);
+    const struct pw_module *modules = intake->modules;
+    for (int i = 0; modules[i].name && i < MAX_MODULES; i++) {
+        if (!(modules[i].activity & intake->setup.activities)) {
+            pw_debug(PW_LOG_INTAKE, 2, "%s is off: it is not in --activities", modules[i].name);
             continue;
         }
-        intake->states[i] = c[i].create(intake->file);
+        intake->states[i] = modules[i].create(intake->file);
         if (!intake->states[i]) { /* this module's records are dropped */
-            pw_debug(PW_LOG_INTAKE, 2, "%s is off: memory is short", c[i].name);
+            pw_debug(PW_LOG_INTAKE, 2, "%s is off: memory is short", modules[i].name);
             continue;
         }
-        intake->watched |= c[i].watches;
-        for (int type = c[i].first_type; type && type <= (int)c[i].last_type; type++) {
-            intake->by_type[type] = &c[i];
+        intake->watched |= modules[i].watches;
+        for (int type = modules[i].first_type; type && type <= (int)modules[i].last_type; type++) {
+            intake->by_type[type] = &modules[i];
             intake->state_by_type[type] = intake->states[i];
         }
     }

@@ -140,7 +140,8 @@ static void write_window(struct pw_thread *thread, uint64_t now, enum pw_opened 
 /* ---- changes ---- */
 
 /* Begins or ends recording if the rules now decide otherwise than before. */
-static void change(struct pw_thread *thread, uint64_t now, enum pw_opened cause, int64_t last_step)
+static void begin_or_end(struct pw_thread *thread, uint64_t now, enum pw_opened cause,
+                         int64_t last_step)
 {
     struct pw_schedule_place before = recording.place, after = decide();
     recording.place = after;
@@ -189,7 +190,7 @@ static bool take_changes(int64_t step, enum pw_opened *cause)
 static void change_here(struct pw_thread *thread, uint64_t now, enum pw_opened cause)
 {
     bool was_open = is_open();
-    change(thread, now, cause, recording.step);
+    begin_or_end(thread, now, cause, recording.step);
     if (was_open == is_open() || recording.step < 0)
         return;
     if (is_open() || recording.is_step_open)
@@ -213,7 +214,7 @@ static void mark_step(struct pw_thread *thread, uint64_t now, int64_t step)
         write_step(thread, now, -1, cancel);
         recording.is_step_open = false;
     }
-    change(thread, now, cause, before);
+    begin_or_end(thread, now, cause, before);
     if (is_open()) {
         uint8_t warmup = recording.place.state == PW_WINDOW_WARMUP ? PW_STEP_WARMUP : 0;
         write_step(thread, now, recording.step, warmup | cancel);
