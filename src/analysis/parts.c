@@ -143,7 +143,7 @@ static int is_one_call(enum pw_part part)
 static int64_t own_of(const struct pw_row_c_part_trace *row, enum pw_part part)
 {
     if (row->total_ns < 0 || is_outside_mpi(part))
-        return row->total_ns;
+        return row->total_ns < 0 ? -1 : row->total_ns - row->wait_ns;
     if (is_one_call(part))
         return row->cpu_ns < 0 ? -1
                                : row->cpu_ns + row->ready_ns + row->stopped_ns + row->frozen_ns;

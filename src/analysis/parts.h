@@ -12,7 +12,8 @@
 
 /* ---- the rank that held the job back in a part outside the steps ----
  *
- * The own time of a rank in a part is the time in which it did not wait for other ranks. In the
+ * The own time of a rank in a part is the time in which it did not wait for other ranks; after it
+ * has ended it waits for the others' end. In the
  * tail of a program without MPI_Finalize, time after the rank's last event and sample does not
  * count. In MPI_Init and MPI_Finalize, where waits are not recorded, it is the time in which the
  * rank did not sleep. The loss is the rank's own time minus the median of the other ranks. The rank

@@ -116,6 +116,20 @@ def halo_exchange():
     h.equal(sorted(pairs), [(a, b, 50, 50 * 60 * 8) for a, b in beside], "messages matched")
 
 
+@h.case
+def rank_that_ends_late():
+    """The others have ended meanwhile: they wait for its end. The run ends with the last sample, up to 0.1 s before."""
+    late = '"$@" && if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then sleep 1; fi'
+    h.run(h.mpirun(3, *h.profwrap("-q", "-o", "out"), "sh", "-c", late, "sh", h.place("TRAIN"), "--steps", "20"))
+    with h.h5py().File("out/cluster.h5", "r") as file:
+        end = file["part_trace"][-1]
+        held = [(int(r["rank"]), int(r["lost_ns"])) for r in file["stragglers"][:] if int(r["part"]) == 7]
+    own = [int(own) for own in end["total_ns"] - end["wait_ns"]]
+    h.check(own[1] >= 800_000_000, "own time of rank 1 after MPI_Finalize", own)
+    h.equal([rank for rank, _ in held], [1], "who ended late")
+    h.check(abs(held[0][1] - (own[1] - (own[0] + own[2]) // 2)) <= 1, "cost", held, own)
+
+
 def datasets(path):
     """The contents of a cluster file, without the links to rank files and the number of merge
     processes."""

@@ -590,6 +590,16 @@ static int is_part_known(const struct pw_world *world, const struct pw_input *in
     }
 }
 
+/* How much of the part after MPI_Finalize the rank's program had ended, which is a wait for the
+ * last rank to end; 0 when its end is not known. */
+static int64_t gone_within(const struct pw_input *input, struct pw_interval end)
+{
+    if (input->ending.time < 0)
+        return 0;
+    const int64_t ended = pw_input_time(input, input->ending.time);
+    return end.end - later(end.start, earlier(ended, end.end));
+}
+
 static void copy_parts(const struct pw_bins *s, const struct pw_input *input,
                        struct pw_row_c_part_trace *to)
 {
@@ -610,6 +620,9 @@ static void copy_parts(const struct pw_bins *s, const struct pw_input *input,
                                              row->asleep_ns,
                                              row->io_bytes,
                                              row->frozen_ns};
+        if (PW_PART_START + i == PW_PART_END)
+            to[i].wait_ns =
+                gone_within(input, (struct pw_interval){from->edges[i], from->edges[i + 1]});
     }
 }
 
