@@ -78,7 +78,7 @@ static void say_together(const struct pw_cluster *c, const struct pw_row_c_endin
                         "--hang-timeout, hang.txt has its call stack. ",
                         held);
     if (first->exit_signal == SIGKILL)
-        pw_sentence_add(s, "All ranks were killed at once. If MPI wrote an error message to the "
+        pw_sentence_add(s, "All ranks were killed, almost at once. If MPI wrote an error message to the "
                            "standard error, it names the rank and the call that failed; else look "
                            "for a limit of the batch system, or a user.");
     else
@@ -103,7 +103,11 @@ int pw_judge_ended(const struct pw_advice_input *in, struct pw_advice *advice)
     if (pw_ending_is_together(c->endings, c->nendings)) {
         say_together(c, first, &text);
     } else {
-        pw_sentence_add(&text, "Rank %" PRId32 " ended first. ", first->rank);
+        if (advice->nranks == 1)
+            pw_sentence_add(&text, "Rank %" PRId32 " ended first. ", first->rank);
+        else
+            pw_sentence_add(&text, "%" PRId64 " ranks ended first; begin with rank %" PRId32 ". ",
+                            (int64_t)advice->nranks, first->rank);
         say_next(first, &text);
     }
     if (first->exit_signal > 0)
