@@ -390,7 +390,7 @@ static int conclude(struct merge *m)
     if (!err)
         f->kernels.ndevices = pw_gpudevices_gather(&job->procs, m->share.gpu_devices,
                                                    m->share.ngpu_devices, &f->kernels.devices);
-    err = err ? err : pw_evidence_find(f, job, &m->share);
+    err = err ? err : pw_evidence_find(f, job, &m->share, &m->matrix);
     if (is_root && !err)
         err = pw_stretches_find(f, &job->world, &m->matrix, &m->matched.instances);
     if (is_root && !err)

@@ -192,7 +192,10 @@
 #define PW_QUOTA_PARTS 3  /* part (1 / n) of the time without a CPU that is throttled: a quota */
 #define PW_QUOTA_SAME 0.1 /* of the throttled time: most difference between ranks of one cgroup */
 #define PW_CAUSE_LEAST_SHARE 0.5 /* of the excess that a cause must explain */
-#define PW_CLOCKS_LOWER 0.97     /* of the others' clocks: below this, clocks are lower */
+/* ns: from this length of a step on, the samples in it tell what a rank did, at 10 samples a second
+ */
+#define PW_EVIDENCE_LOST_NS 200e6
+#define PW_CLOCKS_LOWER 0.97 /* of the others' clocks: below this, clocks are lower */
 /* of the samples in which heat or power slowed them */
 #define PW_CLOCKS_SLOWED_SHARE (1.0 / 3)
 #define PW_KERNELS_SURE 0.95 /* kernels are slower from this confidence on */
@@ -206,6 +209,9 @@
 #define PW_SHARED_GPUS_DRY 0.1         /* least share of the GPUs' time */
 #define PW_SHARED_DATA_WAIT_SHARE 0.1  /* least share of a step */
 #define PW_SHARED_TRANSFERS_SHARE 0.25 /* least share of a step */
+#define PW_SHARED_REPLAY_ERROR 0.01    /* of the time: equal work that loses more is not believed */
+#define PW_SHARED_REPLAY_RANK \
+    0.03 /* one rank that gains so much, and twice what equal work gains */
 /* least share of a step, waited and gained with balanced work */
 #define PW_SHARED_WAITS_SHARE 0.1
 #define PW_SHARED_INIT_SHARE 0.1     /* least share of the run ... */

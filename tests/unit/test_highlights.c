@@ -546,6 +546,7 @@ static struct pw_cluster *make_waiting(double balance, int64_t gain_ms)
     assert_non_null(c->whatif);
     *c->efficiency = (struct pw_row_c_efficiency){0.8, balance, -1, -1, -1, -1, -1};
     c->whatif[0].gain_ns = gain_ms * MS;
+    c->whatif[0].elapsed_ns = 7500 * MS;
     strcpy(c->whatif[0].scope, "job");
     return c;
 }
@@ -568,6 +569,9 @@ static void test_waits_for_which_no_rank_is_named(void **state)
     assert_has(line,
                "), not because of unequal work: equal work in each step would not make the job "
                "shorter. No rank alone held the job back.");
+    c->whatif[0].gain_ns = -100 * MS; /* equal work does not make a job longer */
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line, "); whether because of unequal work is not known. No rank alone held");
     c->whatif[0].gain_ns = 750 * MS;
     assert_leads(c, waits, "waits", "wait_roams");
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);

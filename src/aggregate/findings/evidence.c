@@ -157,6 +157,14 @@ static void add_clocks(struct pw_gpu_usage *u, const struct samples *s, int64_t 
             pw_gpu_clocks_add(&u->clocks, &s->gpu[i]);
 }
 
+/* The steps that windows have of which not all steps between the first and the last count. */
+enum { MOST_LOST = 1 << 14 };
+
+struct lost_steps {
+    size_t n;
+    int64_t numbers[MOST_LOST];
+};
+
 /* A rank whose file this process reads. */
 struct reading {
     const struct pw_world *world;
@@ -164,6 +172,7 @@ struct reading {
     const struct pw_input *input;
     struct samples samples;
     struct pw_step_window all; /* from the first step of any window to the last one */
+    const struct lost_steps *lost;
 };
 
 /* Steps are looked into by the block, for all stragglers at once. */
@@ -231,13 +240,28 @@ static struct step_sums no_steps(void)
         .start = INT64_MAX, .end = INT64_MIN, .first = INT64_MAX, .last = INT64_MIN};
 }
 
+static int is_in(const struct reading *of, const struct pw_step_window *window, int64_t step)
+{
+    const int64_t *numbers = of->lost->numbers + window->from;
+    size_t low = 0, high = window->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (numbers[middle] < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return step >= window->first && step <= window->last &&
+           (!window->n || (low < window->n && numbers[low] == step));
+}
+
 /* Adds those of n steps that are in the window. */
-static void add_steps(const struct step_usage *steps, size_t n, const struct pw_step_window *window,
-                      struct step_sums *sums)
+static void add_steps(const struct reading *of, const struct step_usage *steps, size_t n,
+                      const struct pw_step_window *window, struct step_sums *sums)
 {
     for (size_t i = 0; i < n; i++) {
         const struct pw_row_step *step = steps[i].step;
-        if (step->step >= window->first && step->step <= window->last)
+        if (is_in(of, window, step->step))
             add_sums(sums, &(struct step_sums){1, steps[i].usage, steps[i].gpu, step->start,
                                                step->end, step->step, step->step});
     }
@@ -253,14 +277,22 @@ static void sum_steps(const struct reading *of, const struct pw_step_window *win
     for (size_t i = 0; i < nsteps; i += BLOCK) {
         const size_t known = take_steps(of, i, nsteps - i < BLOCK ? nsteps - i : BLOCK, steps);
         struct step_sums block = no_steps();
-        add_steps(steps, known, &of->all, &block);
+        add_steps(of, steps, known, &of->all, &block);
         for (size_t w = 0; w < n && known; w++)
-            if (windows[w].first <= block.first && windows[w].last >= block.last)
+            if (!windows[w].n && windows[w].first <= block.first && windows[w].last >= block.last)
                 add_sums(&sums[w], &block);
             else
-                add_steps(steps, known, &windows[w], &sums[w]);
+                add_steps(of, steps, known, &windows[w], &sums[w]);
     }
 }
+
+/* The windows of all stragglers: of each one all its steps, then of some the steps that they lost.
+ */
+struct windows {
+    size_t n, nstragglers;
+    struct pw_step_window v[PW_USAGE_WINDOWS];
+    struct lost_steps lost;
+};
 
 /* Fills the items of one rank, one for each of n windows. */
 static void fill_rank(const struct reading *of, const struct pw_step_window *windows, size_t n,
@@ -283,21 +315,25 @@ static void fill_rank(const struct reading *of, const struct pw_step_window *win
 }
 
 static struct pw_window_usage *fill_items(const struct pw_job *job, const struct pw_share *share,
-                                          const struct pw_step_window *windows, size_t n,
-                                          size_t *count)
+                                          const struct windows *windows, size_t *count)
 {
+    const size_t n = windows->n;
     struct pw_window_usage *items = calloc(n * job->ninputs + 1, sizeof(*items));
-    struct pw_step_window all = {INT64_MAX, INT64_MIN};
+    struct pw_step_window all = {.first = INT64_MAX, .last = INT64_MIN};
     *count = 0;
     for (size_t w = 0; w < n; w++) {
-        all.first = windows[w].first < all.first ? windows[w].first : all.first;
-        all.last = windows[w].last > all.last ? windows[w].last : all.last;
+        const struct pw_step_window *one = &windows->v[w];
+        all.first = one->first < all.first ? one->first : all.first;
+        all.last = one->last > all.last ? one->last : all.last;
     }
     for (size_t i = 0; i < job->ninputs && items; i++) {
-        struct reading of = {
-            .world = &job->world, .share = share, .input = &job->inputs[i], .all = all};
+        struct reading of = {.world = &job->world,
+                             .share = share,
+                             .input = &job->inputs[i],
+                             .all = all,
+                             .lost = &windows->lost};
         read_samples(of.input, &of.samples);
-        fill_rank(&of, windows, n, &items[*count]);
+        fill_rank(&of, windows->v, n, &items[*count]);
         *count += n;
         free(of.samples.process);
         free(of.samples.host);
@@ -306,16 +342,15 @@ static struct pw_window_usage *fill_items(const struct pw_job *job, const struct
     return items;
 }
 
-/* Gathers on every process the usage of all ranks with a file in n windows, malloc'ed in *all. The
- * windows are the same on all processes. Returns how many there are, in any order; without memory
- * none. Collective. */
+/* Gathers on every process the usage of all ranks with a file in the windows, malloc'ed in *all.
+ * The windows are the same on all processes. Returns how many there are, in any order; without
+ * memory none. Collective. */
 static size_t windowusage_gather(struct pw_window_usage **all, const struct pw_job *job,
-                                 const struct pw_share *share, const struct pw_step_window *windows,
-                                 size_t n)
+                                 const struct pw_share *share, const struct windows *windows)
 {
     size_t count;
     void *gathered;
-    struct pw_window_usage *mine = fill_items(job, share, windows, n, &count);
+    struct pw_window_usage *mine = fill_items(job, share, windows, &count);
     const size_t total = pw_procs_allgather(&job->procs, mine, count, sizeof(*mine), &gathered);
     *all = gathered;
     free(mine);
@@ -459,6 +494,7 @@ static int is_rare(const struct pw_row_c_straggler *row, size_t nsteps)
     return row->kind != PW_STRAGGLER_PERSISTENT && 4 * (double)row->steps_hit <= (double)nsteps;
 }
 
+/* Writes the cause and the evidence of a straggler, if its usage shows a cause. */
 static void enter(struct pw_row_c_straggler *row, const struct used *used, size_t nsteps)
 {
     struct pw_cause_found found = pw_cause_find(used->usage, used->nranks, (size_t)row->rank,
@@ -468,12 +504,14 @@ static void enter(struct pw_row_c_straggler *row, const struct used *used, size_
     if (is_rare(row, nsteps))
         pw_cause_refine_rare(used->usage, used->nranks, (size_t)row->rank, &found, used->scratch);
     row->cause = (uint8_t)found.cause;
+    memset(row->evidence, 0, sizeof(row->evidence));
     describe(&found, &used->usage[row->rank], used->steps, row->evidence, sizeof(row->evidence));
 }
 
 /* Finds the cause of each straggler from the gathered items, on process 0. Returns 0 or -ENOMEM. */
-static int enter_all(struct pw_findings *f, const struct pw_world *world, size_t windows,
-                     const struct pw_window_usage *items, size_t count)
+static int enter_all(struct pw_findings *f, const struct pw_world *world,
+                     const struct windows *windows, const struct pw_window_usage *items,
+                     size_t count)
 {
     const size_t nranks = (size_t)world->nranks;
     struct used used = {
@@ -483,7 +521,8 @@ static int enter_all(struct pw_findings *f, const struct pw_world *world, size_t
         .scratch = malloc(sizeof(*used.scratch) * nranks),
     };
     int err = used.usage && used.gpu && used.scratch ? 0 : -ENOMEM;
-    for (size_t w = 0; w < windows && !err; w++) {
+    for (size_t w = 0; w < windows->n && !err; w++) {
+        struct pw_row_c_straggler *row = &f->stragglers[windows->v[w].straggler];
         used.steps = 0;
         for (size_t r = 0; r < nranks; r++) {
             used.usage[r] = (struct pw_usage){.own_ns = -1, .total_ns = -1, .cpu_ns = -1};
@@ -494,11 +533,14 @@ static int enter_all(struct pw_findings *f, const struct pw_world *world, size_t
                 items[i].rank < world->nranks) {
                 used.usage[items[i].rank] = items[i].usage;
                 used.gpu[items[i].rank] = items[i].gpu;
-                if (items[i].rank == f->stragglers[w].rank)
+                if (items[i].rank == row->rank)
                     used.steps = items[i].steps;
             }
-        enter(&f->stragglers[w], &used, f->nsteps);
-        enter_gpu(&f->stragglers[w], &used, &f->kernels);
+        const int has_gpu = find_rank(&f->kernels, (size_t)row->rank) != NULL;
+        if (!windows->v[w].n || !has_gpu)
+            enter(row, &used, f->nsteps);
+        if (!windows->v[w].n)
+            enter_gpu(row, &used, &f->kernels);
     }
     free(used.usage);
     free(used.gpu);
@@ -604,29 +646,61 @@ static void drop_others(struct pw_findings *f)
     pw_whatif_keep_together(w, dropped_ns);
 }
 
-int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
-                     const struct pw_share *share)
+/* A straggler that lost few of its steps, so that the others say more about other things, and these
+ * for so long that the samples in them tell what it did. */
+static int is_told_by_lost_steps(const struct pw_row_c_straggler *row, size_t all, size_t lost)
 {
-    struct pw_step_window windows[PW_USAGE_WINDOWS] = {0};
-    unsigned long n = job->procs.process == 0 ? findings->nstragglers : 0;
-    n = n < PW_USAGE_WINDOWS ? n : PW_USAGE_WINDOWS;
-    while (n && n * (unsigned long)job->world.nranks > MOST_USAGES)
-        n--;
-    for (size_t w = 0; w < n; w++)
-        windows[w] = (struct pw_step_window){findings->stragglers[w].first_step,
-                                             findings->stragglers[w].last_step};
-    pw_ex_bcast(&n, 1, PW_EX_UNSIGNED_LONG, 0, job->procs.comm);
-    pw_ex_bcast(windows, sizeof(windows), PW_EX_BYTE, 0, job->procs.comm);
-    if (!n) {
-        if (job->procs.process == 0 && findings->nstragglers)
-            drop_others(findings); /* there are too many ranks to examine any straggler */
-        return 0;
+    return row->kind == PW_STRAGGLER_INTERMITTENT && lost && 2 * lost <= all &&
+           (double)row->excess_ns >= PW_EVIDENCE_LOST_NS * row->slowdown;
+}
+
+static size_t count_steps(const struct pw_findings *f, const struct pw_row_c_straggler *row)
+{
+    size_t n = 0;
+    for (size_t s = 0; s < f->nsteps; s++)
+        n += f->steps[s].step >= row->first_step && f->steps[s].step <= row->last_step;
+    return n;
+}
+
+/* On process 0: lists the windows of as many stragglers as may be examined. */
+static void list_windows(const struct pw_findings *f, const struct pw_matrix *matrix,
+                         int64_t nranks, struct windows *out)
+{
+    struct lost_steps *lost = &out->lost;
+    size_t most = MOST_USAGES / (size_t)nranks;
+    most = most < PW_USAGE_WINDOWS ? most : PW_USAGE_WINDOWS;
+    for (; out->n < f->nstragglers && out->n < most; out->n++)
+        out->v[out->n] = (struct pw_step_window){f->stragglers[out->n].first_step,
+                                                 f->stragglers[out->n].last_step, 0, 0, out->n};
+    out->nstragglers = out->n;
+    for (size_t i = 0; i < out->nstragglers && out->n < most; i++) {
+        const struct pw_row_c_straggler *row = &f->stragglers[i];
+        const size_t n =
+            pw_findings_lost_steps(f, matrix, row, lost->numbers + lost->n, MOST_LOST - lost->n);
+        if (!is_told_by_lost_steps(row, count_steps(f, row), n))
+            continue;
+        out->v[out->n++] = (struct pw_step_window){row->first_step, row->last_step, lost->n, n, i};
+        lost->n += n;
     }
-    struct pw_window_usage *all;
-    const size_t total = windowusage_gather(&all, job, share, windows, n);
-    int err = job->procs.process == 0 ? enter_all(findings, &job->world, n, all, total) : 0;
-    if (job->procs.process == 0)
+}
+
+int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
+                     const struct pw_share *share, const struct pw_matrix *matrix)
+{
+    struct windows *windows = calloc(1, sizeof(*windows));
+    int err = pw_procs_worst(&job->procs, windows ? 0 : -ENOMEM);
+    if (!err && job->procs.process == 0)
+        list_windows(findings, matrix, job->world.nranks, windows);
+    if (!err)
+        pw_ex_bcast(windows, sizeof(*windows), PW_EX_BYTE, 0, job->procs.comm);
+    struct pw_window_usage *all = NULL;
+    const size_t total = !err && windows->n ? windowusage_gather(&all, job, share, windows) : 0;
+    /* Without windows there are too many ranks to examine any straggler. */
+    if (!err && windows->n && job->procs.process == 0)
+        err = enter_all(findings, &job->world, windows, all, total);
+    if (job->procs.process == 0 && findings->nstragglers)
         drop_others(findings);
     free(all);
+    free(windows);
     return err;
 }

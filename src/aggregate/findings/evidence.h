@@ -15,6 +15,9 @@ enum { PW_USAGE_WINDOWS = 64 }; /* the most windows */
 
 struct pw_step_window {
     int64_t first, last; /* step numbers */
+    /* Of these, only the steps in pw_lost_steps.numbers[from .. from + n - 1]; n 0: all. */
+    size_t from, n;
+    size_t straggler; /* its row */
 };
 
 /* The usage of one rank in one window. */
@@ -30,8 +33,8 @@ static inline void pw_usage_add(int64_t *total, int64_t more)
     *total = *total < 0 || more < 0 ? -1 : *total + more;
 }
 
-/* Collective; the findings are on process 0. Returns 0 or -ENOMEM. */
+/* Collective; the findings and the matrix are on process 0. Returns 0 or -ENOMEM. */
 int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
-                     const struct pw_share *share);
+                     const struct pw_share *share, const struct pw_matrix *matrix);
 
 #endif

@@ -458,6 +458,24 @@ static int64_t excess_in(const struct pw_matrix *m, size_t step, size_t rank, in
     return n && own[rank] >= 0 ? own[rank] - pw_median_i64(others, n) : 0;
 }
 
+size_t pw_findings_lost_steps(const struct pw_findings *f, const struct pw_matrix *m,
+                              const struct pw_row_c_straggler *row, int64_t *numbers, size_t most)
+{
+    int64_t *others = malloc(sizeof(*others) * (m->nranks + 1));
+    size_t n = 0;
+    for (size_t s = 0; others && s < f->nsteps && s < m->nsteps && n <= most; s++) {
+        const int64_t number = f->steps[s].step;
+        if (number < row->first_step || number > row->last_step ||
+            2 * excess_in(m, s, (size_t)row->rank, others) < row->excess_ns)
+            continue;
+        if (n < most)
+            numbers[n] = number;
+        n++;
+    }
+    free(others);
+    return n <= most ? n : 0;
+}
+
 /* The steps from first_step to last_step. Returns 0 when their numbers do not follow each other. */
 static int read_steps(const struct pw_findings *f, const struct pw_matrix *m,
                       const struct pw_row_c_straggler *row, struct excess *excess)

@@ -63,6 +63,12 @@ struct pw_row_c_straggler pw_findings_straggler(const struct pw_world *world, si
 
 /* Tells which stragglers lost time every so many steps. No MPI, no I/O. */
 
+/* Writes to numbers[most] the steps from first_step to last_step of the straggler in which its own
+ * work was above the other ranks' median by half of its excess or more, in order. Returns how many
+ * there are; 0: more than that, or memory is short. */
+size_t pw_findings_lost_steps(const struct pw_findings *findings, const struct pw_matrix *matrix,
+                              const struct pw_row_c_straggler *row, int64_t *numbers, size_t most);
+
 /* Fills `period` of the stragglers. Returns 0 or -ENOMEM. */
 int pw_periods_find(struct pw_findings *findings, const struct pw_matrix *matrix);
 

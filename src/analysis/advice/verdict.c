@@ -331,6 +331,23 @@ static int find_transfers(const struct pw_advice_input *in, struct pw_shared *ou
 
 /* ---- waits for each other for which no rank is named ---- */
 
+/* Equal work for all cannot make the job longer, nor gain far less than one rank that works like
+ * the others. A replay that says so lacks something, as where ranks poll, and the polling is their
+ * work. */
+static int is_doubtful(const struct pw_advice_input *in)
+{
+    double job = 0, most = 0;
+    for (size_t i = 0; i < in->cluster->nwhatif; i++) {
+        const struct pw_row_c_whatif *row = &in->cluster->whatif[i];
+        const double gain = share_of(row->gain_ns, row->elapsed_ns);
+        if (strcmp(row->scope, "job") == 0)
+            job = gain;
+        else if (strcmp(row->scope, "rank") == 0 && gain > most)
+            most = gain;
+    }
+    return job < -PW_SHARED_REPLAY_ERROR || (most >= PW_SHARED_REPLAY_RANK && most >= 2 * job);
+}
+
 /* What balanced work would gain is the cost. Where that is little, the order of the calls makes the
  * ranks wait, as in a pipeline: then the waits must be much of the whole run. */
 static int find_waits(const struct pw_advice_input *in, struct pw_shared *out)
@@ -349,6 +366,7 @@ static int find_waits(const struct pw_advice_input *in, struct pw_shared *out)
         (out->is_ordered && (double)wait_ns < PW_SHARED_WAITS_SHARE * (double)run_ns))
         return 0;
     out->cost_ns = gain_ns;
+    out->is_doubtful = out->is_ordered && is_doubtful(in);
     out->is_uneven = !pw_advice_is_balanced(in);
     return 1;
 }

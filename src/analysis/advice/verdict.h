@@ -135,6 +135,7 @@ struct pw_shared {
     int is_least;    /* HOST_LATE: 1: `share` is a lower bound */
     int is_uneven;   /* WAITS: 1: some rank works for longer than the others over all steps */
     int is_ordered;  /* WAITS: 1: balanced work would gain little */
+    int is_doubtful; /* WAITS: 1: what the replay says of equal work contradicts itself */
     int is_quota;    /* NO_CPU: 1: a CPU quota stopped the ranks */
 };
 

@@ -199,6 +199,10 @@ static void say_waits(const struct pw_figures *f, const struct pw_shared *loss,
     pw_words_add_percent(s, "Ranks wait for each other for ", loss->share, " of a step");
     pw_sentence_add(s, " (%s of %s on average)", pw_text_ns(time, sizeof(time), loss->step_ns),
                     pw_text_ns(step, sizeof(step), f->trace_mean.total_ns));
+    if (loss->is_doubtful) {
+        pw_sentence_add(s, "; whether because of unequal work is not known");
+        return;
+    }
     if (loss->is_ordered && loss->cost_ns <= 0) {
         pw_sentence_add(s, ", not because of unequal work: equal work in each step would not make "
                            "the job shorter");
