@@ -432,6 +432,22 @@ static int note_matches(struct pw_job *job, const struct pw_instances *in,
     return incomplete > 0;
 }
 
+/* Notes that the program completes most of its requests by tests. */
+static void note_polls(struct pw_job *job)
+{
+    int64_t mine[2] = {0, 0}, all[2] = {0, 0};
+    for (size_t i = 0; i < job->ninputs; i++) {
+        mine[0] += job->inputs[i].tested;
+        mine[1] += job->inputs[i].waited;
+    }
+    pw_ex_reduce(mine, all, 2, PW_EX_INT64_T, PW_EX_SUM, 0, job->procs.comm);
+    if (job->procs.process == 0 && all[0] > all[1])
+        pw_job_note(
+            job, -1, "requests_polled", all[0],
+            "calls of MPI_Test and the like completed requests, more than waits did; what is "
+            "between them counts as work, also where ranks wait so");
+}
+
 static void say_clocks_and_steps(const struct pw_world *world)
 {
     pw_debug(PW_LOG_CLOCK, 1, "%d clocks: %s; largest error %lld ns", (int)world->ndomains,
@@ -550,6 +566,7 @@ static int build_share(struct merge *m)
     if (!err) {
         pw_instances_share_waits(&m->matched.instances, &job->procs);
         const int is_incomplete = note_matches(job, &m->matched.instances, &m->matched.messages);
+        note_polls(job);
         pw_unrecorded_note_silence(job, is_incomplete);
         mark_silent(m);
         pw_share_sum_up(&m->share, job);

@@ -209,9 +209,11 @@
 #define PW_SHARED_GPUS_DRY 0.1         /* least share of the GPUs' time */
 #define PW_SHARED_DATA_WAIT_SHARE 0.1  /* least share of a step */
 #define PW_SHARED_TRANSFERS_SHARE 0.25 /* least share of a step */
-#define PW_SHARED_REPLAY_ERROR 0.01    /* of the time: equal work that loses more is not believed */
-#define PW_SHARED_REPLAY_RANK \
-    0.03 /* one rank that gains so much, and twice what equal work gains */
+/* of a step, in which requests are open that ranks poll for: a wait would not be seen */
+#define PW_POLLED_SHARE 0.5
+#define PW_SHARED_REPLAY_ERROR 0.01 /* of the time: equal work that loses more is not believed */
+/* one rank that gains so much, and twice what equal work gains */
+#define PW_SHARED_REPLAY_RANK 0.03
 /* least share of a step, waited and gained with balanced work */
 #define PW_SHARED_WAITS_SHARE 0.1
 #define PW_SHARED_INIT_SHARE 0.1     /* least share of the run ... */

@@ -291,6 +291,10 @@ static void test_sections_agree(void **state)
     c = make_noted(52, NULL);
     c->clock_error_max_ns = c->ranks[7].clock_error_ns = -1;
     assert_unknown(c, "clocks_not_aligned", "Not known: the ranks' clocks");
+    c = make_noted(52, "requests_polled");
+    for (size_t i = 0; i < c->nstep_rows * c->nrank_rows; i++)
+        step_rows(c)[i].comm_ns = 135 * MS; /* 60 ms of it are exposed */
+    assert_unknown(c, "requests_polled", "Not known: ranks poll for their requests");
     assert_unknown(make_noted(4, NULL), "few_steps", "Not known: only 2 steps were measured");
     assert_unknown(make_noted(3, NULL), "few_steps", "Not known: only 1 step was measured");
     assert_unknown(make_noted(0, NULL), "no_steps", "Not known: without steps");

@@ -384,6 +384,11 @@ static int reaches_others(const struct pw_input *input, const struct pw_row_comm
     }
 }
 
+static int is_test(uint32_t op)
+{
+    return op == PW_OP_Test || op == PW_OP_Testall || op == PW_OP_Testany || op == PW_OP_Testsome;
+}
+
 /* Returns the earliest start in the last block, and sets input->communicates. */
 static int64_t look_over(const struct pw_events *e, struct pw_input *input)
 {
@@ -391,6 +396,8 @@ static int64_t look_over(const struct pw_events *e, struct pw_input *input)
     for (size_t i = 0; i < e->n; i++) {
         start = e->rows[i].start < start ? e->rows[i].start : start;
         input->device_ops += e->rows[i].source == PW_SOURCE_DEVICE;
+        input->tested += is_test(e->rows[i].op);
+        input->waited += pw_op_info(e->rows[i].op)->cls == PW_CLASS_WAIT && !is_test(e->rows[i].op);
         if (!input->communicates)
             input->communicates = reaches_others(input, &e->rows[i]);
     }

@@ -108,7 +108,8 @@ struct pw_input {
      * sends and receives. */
     int64_t *starts_after;
     int64_t messages;
-    int communicates;   /* 1: an event of the rank involves other ranks */
+    int64_t tested, waited; /* calls that completed requests: MPI_Test and the like; MPI_Wait ... */
+    int communicates;       /* 1: an event of the rank involves other ranks */
     int64_t device_ops; /* kernels of communication of which is not told which ranks they are of */
     int is_silent;      /* 1: no event does, but some should: the rank's waits are not known */
     int64_t impossible; /* number of rows with impossible values, which are ignored */

@@ -16,7 +16,7 @@
 
 struct pw_advice_rule;
 
-enum { PW_ADVICE_MAX = 60, PW_ADVICE_RANKS = 8 };
+enum { PW_ADVICE_MAX = 64, PW_ADVICE_RANKS = 8 };
 
 struct pw_advice {
     const char *rule;

@@ -78,9 +78,10 @@ static void say_together(const struct pw_cluster *c, const struct pw_row_c_endin
                         "--hang-timeout, hang.txt has its call stack. ",
                         held);
     if (first->exit_signal == SIGKILL)
-        pw_sentence_add(s, "All ranks were killed, almost at once. If MPI wrote an error message to the "
-                           "standard error, it names the rank and the call that failed; else look "
-                           "for a limit of the batch system, or a user.");
+        pw_sentence_add(
+            s, "All ranks were killed, almost at once. If MPI wrote an error message to the "
+               "standard error, it names the rank and the call that failed; else look "
+               "for a limit of the batch system, or a user.");
     else
         pw_sentence_add(s, "One signal ended all ranks: look for a time limit or a preemption of "
                            "the batch system, or a user.");
@@ -245,6 +246,20 @@ int pw_judge_events_dropped(const struct pw_advice_input *in, struct pw_advice *
         if (c->ranks[r].dropped_events > 0)
             pw_advice_add_rank(advice, c->ranks[r].rank);
     return in->dropped_events > 0;
+}
+
+int pw_judge_requests_polled(const struct pw_advice_input *in, struct pw_advice *advice)
+{
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    char open[32], exposed[32];
+    if (in->verdict.wanting != PW_WANTING_BLOCKING)
+        return 0;
+    pw_sentence_add(
+        &evidence,
+        "requests are open for %s of a step, of which ranks are in calls that block for %s",
+        pw_text_ns(open, sizeof(open), in->mean.comm_ns),
+        pw_text_ns(exposed, sizeof(exposed), in->mean.comm_exposed_ns));
+    return 1;
 }
 
 int pw_judge_ring_waits(const struct pw_advice_input *in, struct pw_advice *advice)

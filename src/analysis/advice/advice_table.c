@@ -231,6 +231,13 @@ static const struct pw_advice_rule rules[] = {
      .imported = "The ranks' clocks are not aligned, so it is unknown which rank waited for which. "
                  "Clocks are aligned by collectives: import the traces of all ranks, of the same "
                  "steps, with the GPU kernels of their collectives."},
+    {JOB("requests_polled", pw_judge_requests_polled), .wanting = PW_WANTING_BLOCKING,
+     .text =
+         "Let the program wait for its requests by MPI_Wait, MPI_Waitall or MPI_Waitsome for one "
+         "run, if it can: then waits are seen. Or mark its work by profwrap_phase() or ranges, "
+         "and compare them between ranks.",
+     .imported =
+         "Record a run that waits for its requests by MPI_Wait, MPI_Waitall or MPI_Waitsome."},
     {JOB("no_peers", pw_judge_no_peers), .wanting = PW_WANTING_PEERS,
      .text = "Compare the rank with one of the same role: run with more ranks of it (data "
              "parallel replicas), give its amount of work with profwrap_work(), or move it to "

@@ -19,7 +19,7 @@ pw_advice_judge pw_judge_few_steps, pw_judge_clock_coarse, pw_judge_profiling_co
 pw_advice_judge pw_judge_one_rank, pw_judge_nccl_untimed, pw_judge_nccl_unplaced;
 pw_advice_judge pw_judge_mpi_not_recorded, pw_judge_no_communication;
 pw_advice_judge pw_judge_spawned_not_recorded;
-pw_advice_judge pw_judge_clocks_not_aligned;
+pw_advice_judge pw_judge_clocks_not_aligned, pw_judge_requests_polled;
 /* advice_communication.c */
 pw_advice_judge pw_judge_slow_host, pw_judge_slow_link, pw_judge_late_senders;
 pw_advice_judge pw_judge_load_imbalance, pw_judge_wait_roams, pw_judge_transfer_exposed;

@@ -632,6 +632,26 @@ static int is_lost_in_clocks(const struct pw_advice_input *in)
            (double)in->clock_error_max_ns > PW_CLOCK_COARSE * (double)in->step_mean_ns;
 }
 
+int pw_advice_is_polled(const struct pw_cluster *c)
+{
+    for (size_t i = 0; i < c->ncompleteness; i++)
+        if (strncmp(c->completeness[i].what, "requests_polled", sizeof(c->completeness[i].what)) ==
+            0)
+            return 1;
+    return 0;
+}
+
+/* Whether a wait would not be seen: requests are open for most of a step, nearly nothing of it in
+ * calls that block, and the program tests them in between. */
+static int is_lost_in_polls(const struct pw_advice_input *in)
+{
+    const struct pw_row_c_step_trace *mean = &in->mean;
+    return mean->comm_exposed_ns >= 0 && mean->total_ns > 0 &&
+           (double)(mean->comm_ns - mean->comm_exposed_ns) >=
+               PW_POLLED_SHARE * (double)mean->total_ns &&
+           pw_advice_is_polled(in->cluster);
+}
+
 static enum pw_verdict_kind find_kind(const struct pw_advice_input *in, struct pw_verdict *v)
 {
     if (v->wanting != PW_WANTING_NOTHING)
@@ -647,6 +667,10 @@ static enum pw_verdict_kind find_kind(const struct pw_advice_input *in, struct p
                                                              : (double)trend->cost_ns;
     if (v->imbalance && (double)pw_imbalance_cost(v->imbalance, in->measured) > others)
         return PW_VERDICT_IMBALANCE;
+    if (!in->cluster->nstragglers && is_lost_in_polls(in)) {
+        v->wanting = PW_WANTING_BLOCKING;
+        return PW_VERDICT_UNKNOWN;
+    }
     if (trend)
         return PW_VERDICT_ALL_SLOWER;
     if (in->cluster->nstragglers)
@@ -725,6 +749,7 @@ const char *pw_verdict_reason(enum pw_wanting wanting)
         [PW_WANTING_NCCL_TIMES] = "nccl_untimed",
         [PW_WANTING_NCCL_REPLAYS] = "nccl_unplaced",
         [PW_WANTING_CLOCKS] = "clocks_not_aligned",
+        [PW_WANTING_BLOCKING] = "requests_polled",
         [PW_WANTING_PEERS] = "no_peers",
     };
     return names[wanting];

@@ -35,6 +35,7 @@ enum pw_wanting {
     PW_WANTING_NCCL_TIMES,    /* when NCCL's operations ran is not known */
     PW_WANTING_NCCL_REPLAYS,  /* what NCCL did in replays of CUDA graphs is not known */
     PW_WANTING_CLOCKS,        /* the ranks' clocks are not aligned */
+    PW_WANTING_BLOCKING,      /* ranks poll for their requests, and then look busy */
     PW_WANTING_PEERS,         /* a rank with more work is the only one of its role */
 };
 
@@ -138,6 +139,9 @@ struct pw_shared {
     int is_doubtful; /* WAITS: 1: what the replay says of equal work contradicts itself */
     int is_quota;    /* NO_CPU: 1: a CPU quota stopped the ranks */
 };
+
+/* Whether the program completes most of its requests by tests (completeness, requests_polled). */
+int pw_advice_is_polled(const struct pw_cluster *cluster);
 
 /* Finds the shared losses, the most expensive first. Needs all of `input` but verdict.lead. What
  * the verdict itself names is not among them. Returns how many. */

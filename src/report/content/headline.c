@@ -383,6 +383,43 @@ static void write_waiting(const struct pw_figures *f, const struct pw_verdict *v
                         v->unrecorded.silent_ranks, f->expected);
 }
 
+/* The rank whose requests were open for a tenth less of a step than those of the others: they may
+ * wait for it. -1: there is none. */
+static int64_t least_open(const struct pw_figures *f, int64_t *mine_ns, int64_t *next_ns)
+{
+    int64_t rank = -1;
+    *mine_ns = *next_ns = INT64_MAX;
+    for (size_t r = 0; r < f->cluster->nrank_rows; r++) {
+        const int64_t open_ns = f->trace[r].comm_ns;
+        if (open_ns < 0)
+            continue;
+        *next_ns = open_ns < *mine_ns ? *mine_ns : open_ns < *next_ns ? open_ns : *next_ns;
+        if (open_ns < *mine_ns) {
+            rank = f->cluster->ranks[r].rank;
+            *mine_ns = open_ns;
+        }
+    }
+    return (double)*mine_ns < 0.9 * (double)*next_ns && *next_ns < INT64_MAX ? rank : -1;
+}
+
+static void write_polled(const struct pw_figures *f, struct pw_sentence *s)
+{
+    char mine[32], next[32];
+    int64_t mine_ns, next_ns;
+    const int64_t rank = least_open(f, &mine_ns, &next_ns);
+    pw_words_add_percent(s, "Cannot tell whether a rank held the job back: for ",
+                         (double)f->trace_mean.comm_ns / (double)f->trace_mean.total_ns,
+                         " of a step requests are open that the ranks poll for, and a rank that "
+                         "polls looks busy");
+    if (rank >= 0)
+        pw_sentence_add(s,
+                        "; those of rank %" PRId64 " are open for the shortest time (%s of a step, "
+                        "the others' %s or longer): they may wait for it",
+                        rank, pw_text_ns(mine, sizeof(mine), mine_ns),
+                        pw_text_ns(next, sizeof(next), next_ns));
+    end_with_steps(f, s);
+}
+
 static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v,
                           struct pw_sentence *s)
 {
@@ -418,6 +455,9 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
         break;
     case PW_WANTING_CLOCKS:
         write_unaligned(f, s);
+        break;
+    case PW_WANTING_BLOCKING:
+        write_polled(f, s);
         break;
     case PW_WANTING_PEERS:
         pw_imbalance_write(v->alone, s);

@@ -172,6 +172,11 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
         pw_sentence_add(s, "Not known: the ranks' clocks are not aligned, so it is unknown "
                            "which rank waited for which.");
         break;
+    case PW_WANTING_BLOCKING:
+        pw_sentence_add(s,
+                        "Not known: ranks poll for their requests by MPI_Test and the like, so it "
+                        "is unknown how long they waited.");
+        break;
     case PW_WANTING_PEERS:
         pw_sentence_add(s, "Cannot tell: rank %" PRId32 " is the only one of its role.",
                         v->alone->first_rank);
