@@ -455,7 +455,7 @@ static void enter_gpu(struct pw_row_c_straggler *row, const struct used *used,
 }
 
 /* Limit: stragglers are examined worst first, as long as their usages fit. */
-enum { MOST_USAGES = 1 << 18 };
+enum { MOST_USAGES = 1 << 18, MOST_READ = 1 << 28 };
 
 /* Writes the evidence in words, with values per step. */
 static void describe(const struct pw_cause_found *found, const struct pw_usage *usage,
@@ -648,9 +648,9 @@ static void drop_others(struct pw_findings *f)
 
 /* A straggler that lost few of its steps, so that the others say more about other things, and these
  * for so long that the samples in them tell what it did. */
-static int is_told_by_lost_steps(const struct pw_row_c_straggler *row, size_t all, size_t lost)
+static int is_told_by_lost_steps(const struct pw_row_c_straggler *row, size_t all)
 {
-    return row->kind == PW_STRAGGLER_INTERMITTENT && lost && 2 * lost <= all &&
+    return row->kind == PW_STRAGGLER_INTERMITTENT && 2 * row->steps_hit <= (int64_t)all &&
            (double)row->excess_ns >= PW_EVIDENCE_LOST_NS * row->slowdown;
 }
 
@@ -662,12 +662,13 @@ static size_t count_steps(const struct pw_findings *f, const struct pw_row_c_str
     return n;
 }
 
-/* On process 0: lists the windows of as many stragglers as may be examined. */
+/* On process 0: lists the windows of as many stragglers as may be examined. The lost steps are
+ * found for the worst of them, until MOST_READ own works have been compared. */
 static void list_windows(const struct pw_findings *f, const struct pw_matrix *matrix,
-                         int64_t nranks, struct windows *out)
+                         struct windows *out)
 {
     struct lost_steps *lost = &out->lost;
-    size_t most = MOST_USAGES / (size_t)nranks;
+    size_t left = MOST_READ, most = MOST_USAGES / (matrix->nranks ? matrix->nranks : 1);
     most = most < PW_USAGE_WINDOWS ? most : PW_USAGE_WINDOWS;
     for (; out->n < f->nstragglers && out->n < most; out->n++)
         out->v[out->n] = (struct pw_step_window){f->stragglers[out->n].first_step,
@@ -675,9 +676,13 @@ static void list_windows(const struct pw_findings *f, const struct pw_matrix *ma
     out->nstragglers = out->n;
     for (size_t i = 0; i < out->nstragglers && out->n < most; i++) {
         const struct pw_row_c_straggler *row = &f->stragglers[i];
+        const size_t steps = count_steps(f, row), reads = steps * matrix->nranks;
+        if (!is_told_by_lost_steps(row, steps) || reads > left)
+            continue;
+        left -= reads;
         const size_t n =
             pw_findings_lost_steps(f, matrix, row, lost->numbers + lost->n, MOST_LOST - lost->n);
-        if (!is_told_by_lost_steps(row, count_steps(f, row), n))
+        if (!n)
             continue;
         out->v[out->n++] = (struct pw_step_window){row->first_step, row->last_step, lost->n, n, i};
         lost->n += n;
@@ -690,7 +695,7 @@ int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
     struct windows *windows = calloc(1, sizeof(*windows));
     int err = pw_procs_worst(&job->procs, windows ? 0 : -ENOMEM);
     if (!err && job->procs.process == 0)
-        list_windows(findings, matrix, job->world.nranks, windows);
+        list_windows(findings, matrix, windows);
     if (!err)
         pw_ex_bcast(windows, sizeof(*windows), PW_EX_BYTE, 0, job->procs.comm);
     struct pw_window_usage *all = NULL;
