@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/statistics.h"
 #include "core/h5/h5file.h"
 #include "core/limits.h"
 #include "core/log.h"
@@ -243,16 +244,9 @@ static struct step_sums no_steps(void)
 static int is_in(const struct reading *of, const struct pw_step_window *window, int64_t step)
 {
     const int64_t *numbers = of->lost->numbers + window->from;
-    size_t low = 0, high = window->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (numbers[middle] < step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t at = pw_place_i64(numbers, window->n, step);
     return step >= window->first && step <= window->last &&
-           (!window->n || (low < window->n && numbers[low] == step));
+           (!window->n || (at < window->n && numbers[at] == step));
 }
 
 /* Adds those of n steps that are in the window. */
@@ -289,7 +283,7 @@ static void sum_steps(const struct reading *of, const struct pw_step_window *win
 /* The windows of all stragglers: of each one all its steps, then of some the steps that they lost.
  */
 struct windows {
-    size_t n, nstragglers;
+    size_t n;
     struct pw_step_window v[PW_USAGE_WINDOWS];
     struct lost_steps lost;
 };
@@ -673,8 +667,8 @@ static void list_windows(const struct pw_findings *f, const struct pw_matrix *ma
     for (; out->n < f->nstragglers && out->n < most; out->n++)
         out->v[out->n] = (struct pw_step_window){f->stragglers[out->n].first_step,
                                                  f->stragglers[out->n].last_step, 0, 0, out->n};
-    out->nstragglers = out->n;
-    for (size_t i = 0; i < out->nstragglers && out->n < most; i++) {
+    const size_t nstragglers = out->n;
+    for (size_t i = 0; i < nstragglers && out->n < most; i++) {
         const struct pw_row_c_straggler *row = &f->stragglers[i];
         const size_t steps = count_steps(f, row), reads = steps * matrix->nranks;
         if (!is_told_by_lost_steps(row, steps) || reads > left)

@@ -15,7 +15,7 @@ enum { PW_USAGE_WINDOWS = 64 }; /* the most windows */
 
 struct pw_step_window {
     int64_t first, last; /* step numbers */
-    /* Of these, only the steps in pw_lost_steps.numbers[from .. from + n - 1]; n 0: all. */
+    /* Of these, only the n lost steps from number `from` on in the list of all; n 0: all steps. */
     size_t from, n;
     size_t straggler; /* its row */
 };
