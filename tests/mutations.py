@@ -21,6 +21,7 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build")
@@ -75,10 +76,12 @@ def run(words, **options):
 def code_of_build():
     """A digest of the machine code of all object files that belong to src."""
     digest = hashlib.sha256()
-    for path in sorted(glob.glob(BUILD + "/src/**/*.o", recursive=True)):
-        text = subprocess.run(["objcopy", "-O", "binary", "-j", ".text*", "-j", ".rodata*", "-j", ".data*", path,
-                               "/dev/stdout"], capture_output=True, check=False).stdout
-        digest.update(hashlib.sha256(text).digest())
+    with tempfile.TemporaryDirectory() as folder:
+        for path in sorted(glob.glob(BUILD + "/src/**/*.o", recursive=True)):
+            out = os.path.join(folder, "code")  # objcopy replaces its output, also where that is /dev/stdout
+            run(["objcopy", "-O", "binary", "-j", ".text*", "-j", ".rodata*", "-j", ".data*", path, out])
+            with open(out, "rb") as file:
+                digest.update(hashlib.sha256(file.read()).digest())
     return digest.hexdigest()
 
 
