@@ -170,23 +170,22 @@ static const struct pw_row_c_exception *exception_of(const struct pw_cluster *c,
     return found;
 }
 
-/* Whether both were ended by one line of the program, if an exception ended them. */
-static int is_same_exception(const struct told *t, const struct pw_row_c_ending *a,
-                             const struct pw_row_c_ending *b)
+/* Whether one line of the program ended both, by the same type of exception. */
+static int is_same_exception(const struct told *t, int32_t a, int32_t b)
 {
-    const struct pw_row_c_exception *x = exception_of(t->figures->cluster, a->rank);
-    const struct pw_row_c_exception *y = exception_of(t->figures->cluster, b->rank);
-    if (a->how != PW_HOW_EXCEPTION || !x || !y)
-        return a->how != PW_HOW_EXCEPTION || x == y;
+    const struct pw_row_c_exception *x = exception_of(t->figures->cluster, a);
+    const struct pw_row_c_exception *y = exception_of(t->figures->cluster, b);
+    if (!x || !y)
+        return x == y;
     return x->line == y->line && strcmp(x->type, y->type) == 0 && strcmp(x->file, y->file) == 0;
 }
 
 static int is_same_end(const struct told *t, const struct pw_row_c_ending *a,
                        const struct pw_row_c_ending *b)
 {
-    return is_same_exception(t, a, b) && a->how == b->how && a->exit_code == b->exit_code &&
-           a->exit_signal == b->exit_signal && a->abort_code == b->abort_code && a->mpi == b->mpi &&
-           a->mpi_error == b->mpi_error;
+    return a->how == b->how && a->exit_code == b->exit_code && a->exit_signal == b->exit_signal &&
+           a->abort_code == b->abort_code && a->mpi == b->mpi && a->mpi_error == b->mpi_error &&
+           (a == b || a->how != PW_HOW_EXCEPTION || is_same_exception(t, a->rank, b->rank));
 }
 
 /* ---- calls ---- */
