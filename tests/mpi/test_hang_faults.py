@@ -206,13 +206,18 @@ def kinds_in_fortran():
     kinds_in_c("hangfortran", hangkinds.FORTRAN, "Open MPI")
 
 
+def with_torch(command, program):
+    """The command of the environment with PyTorch, and the program's path."""
+    path = os.path.expanduser(f"~/.cache/profwrap/torch/bin/{command}")
+    if not os.path.exists(path):
+        raise h.Skipped("scripts/setup --torch-wheel has not been run")
+    return path, os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", program)
+
+
 @h.case
 def kinds_in_python():
-    python = os.path.expanduser("~/.cache/profwrap/torch/bin/python")
-    if not os.path.exists(python):
-        raise h.Skipped("scripts/setup --torch-wheel has not been run")
-    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "hangkinds.py")
-    judge_kinds(hangkinds.PYTHON, lambda ranks: h.mpirun(ranks, *watched(python, program)))
+    words = with_torch("python", "hangkinds.py")
+    judge_kinds(hangkinds.PYTHON, lambda ranks: h.mpirun(ranks, *watched(*words)))
 
 
 @h.case
@@ -229,10 +234,7 @@ def faults_that_end_the_job():
 
 @h.case
 def faults_on_gloo():
-    torchrun = os.path.expanduser("~/.cache/profwrap/torch/bin/torchrun")
-    if not os.path.exists(torchrun):
-        raise h.Skipped("scripts/setup --torch-wheel has not been run")
-    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "hangfault.py")
+    torchrun, program = with_torch("torchrun", "hangfault.py")
     os.environ["OMP_NUM_THREADS"] = "1"
     verdicts = []
     for fault, right in GLOO.items():
@@ -244,16 +246,13 @@ def faults_on_gloo():
 
 @h.case
 def faults_at_the_store():
-    python = os.path.expanduser("~/.cache/profwrap/torch/bin/python")
-    if not os.path.exists(python):
-        raise h.Skipped("scripts/setup --torch-wheel has not been run")
-    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "hangfault.py")
+    words = with_torch("python", "hangfault.py")
     os.environ.update(OMP_NUM_THREADS="1", MASTER_ADDR="127.0.0.1")
     verdicts = []
     for fault, right in STORE.items():
         with socket.create_server(("127.0.0.1", 0)) as server:
             os.environ["MASTER_PORT"] = str(server.getsockname()[1])
-        command = h.mpirun(4, *watched(python, program, fault))
+        command = h.mpirun(4, *watched(*words, fault))
         verdicts.append(judge(fault, first_sentence(command, fault), right, None))
     conclude(verdicts)
 
