@@ -15,9 +15,10 @@ static const struct pw_row_c_part_trace *row_of(const struct pw_row_c_part_trace
     return &rows[(size_t)(part - PW_PART_START) * nranks + rank];
 }
 
-struct pw_parts_known pw_parts_known(const struct pw_row_c_part_trace *rows, size_t nranks)
+struct pw_parts_known pw_parts_known(const struct pw_row_c_part_trace *rows, size_t nranks,
+                                     int is_torch_init)
 {
-    struct pw_parts_known known = {1, 1, 1, 0};
+    struct pw_parts_known known = {is_torch_init, 1, 1, 1, 0};
     for (size_t r = 0; rows && r < nranks; r++) {
         if (row_of(rows, nranks, PW_PART_STEPS, r)->total_ns < 0)
             continue; /* a rank without a file does not count */
@@ -32,6 +33,7 @@ struct pw_parts_known pw_parts_known(const struct pw_row_c_part_trace *rows, siz
 struct pw_parts_known pw_parts_known_of_both(struct pw_parts_known a, struct pw_parts_known b)
 {
     return (struct pw_parts_known){
+        .is_torch_init = a.is_torch_init && b.is_torch_init,
         .has_init = a.has_init && b.has_init,
         .has_steps = a.has_steps && b.has_steps,
         .has_finalize = a.has_finalize && b.has_finalize,

@@ -51,13 +51,17 @@ def await_wait(rank, seq):
 
 
 def rows(rank):
-    """The operations of a rank, without the waits for them."""
+    """The operations of a rank, without the waits for them and the creation of the group, which is the first row."""
     with h.open_rank("out", rank) as file:
         table = file["events/comm"]
         names, sources = h.enum_names(table, "op"), h.enum_names(table, "source")
         found = [dict(zip(table.dtype.names, row)) for row in table[:]]
         for one, name, source in zip(found, names, sources):
             one.update(op=name, source=source)
+        if found:
+            first = found.pop(0)
+            h.equal((first["op"], first["source"], int(first["comm"])), ("Init", "gloo", -1), "the first row")
+            h.check(first["start"] <= first["end"] <= found[0]["start"], "times", first, found[0])
         return [one for one in found if one["op"] not in ("Wait", "Waitall")]
 
 
@@ -126,6 +130,21 @@ def a_slow_rank_is_named():
     h.check(report["job"]["headline"].startswith("Rank 1 "), report["job"]["headline"])
     lost = report["stragglers"][0]["lost_ns"]
     h.check(0.9e9 <= lost <= 2.4e9, "60 times 20 ms, and what a busy machine adds", lost)
+
+
+@h.case
+def a_rank_that_comes_late_to_the_first_group_is_named():
+    play("late", size=4, options=())
+    with open("out/report.json", encoding="utf-8") as file:
+        report = json.load(file)
+    found = report["stragglers"][0]
+    h.equal((found["rank"], found["part"], found["cause"]), (1, "start", "late_start"), "the first row")
+    h.check(1.3e9 <= found["lost_ns"] <= 3e9, "1.5 s, and what a busy machine adds", found["lost_ns"])
+    h.check(" before it entered init_process_group (" in report["job"]["headline"], report["job"]["headline"])
+    parts = {row["part"]: row for row in report["parts"]["rows"]}
+    h.equal(parts["start"]["longest_rank"], 1, "who came last")
+    h.equal(parts["init"]["words"], "in init_process_group", "words")
+    h.check(0.9e9 <= parts["init"]["wait_ns"] <= 2.5e9, "three of four wait for 1.5 s", parts["init"])
 
 
 @h.case

@@ -42,25 +42,44 @@ static int is_cut_by_run(const struct pw_binning *run, enum pw_part part)
            (part == PW_PART_TAIL && !run->is_end_known);
 }
 
+static const char *init_call(const struct pw_world *world)
+{
+    return world->bins.is_torch_init ? "init_process_group" : "MPI_Init";
+}
+
+/* Writes what the own time of a rank in a part is: "before it entered MPI_Init". Returns `out`. */
+static const char *say_where(const struct pw_world *world, enum pw_part part, char *out,
+                             size_t size)
+{
+    static const char *const after[] = {[PW_PART_TAIL] =
+                                            "from its last step to MPI_Finalize, not waiting",
+                                        [PW_PART_FINALIZE] = "in MPI_Finalize, not asleep",
+                                        [PW_PART_END] = "after it left MPI_Finalize"};
+    static const struct {
+        const char *before, *after;
+    } around[] = {[PW_PART_START] = {"before it entered ", ""},
+                  [PW_PART_INIT] = {"in ", ", not asleep"},
+                  [PW_PART_SETUP] = {"from ", " to its first step, not waiting"}};
+    if (is_cut_by_run(&world->bins, part))
+        snprintf(out, size, "%s its %s step, not waiting",
+                 part == PW_PART_TAIL ? "after" : "before",
+                 part == PW_PART_TAIL ? "last" : "first");
+    else if (part <= PW_PART_SETUP)
+        snprintf(out, size, "%s%s%s", around[part].before, init_call(world), around[part].after);
+    else
+        snprintf(out, size, "%s", after[part]);
+    return out;
+}
+
 /* A row for a part of the run outside the steps; `start` and `end` are those of the part. */
 static struct pw_row_c_straggler row_of(const struct pw_world *world, const struct pw_matrix *m,
                                         const struct pw_partloss *found)
 {
-    static const char *const where[] = {
-        [PW_PART_START] = "before it entered MPI_Init",
-        [PW_PART_INIT] = "in MPI_Init, not asleep",
-        [PW_PART_SETUP] = "from MPI_Init to its first step, not waiting",
-        [PW_PART_TAIL] = "from its last step to MPI_Finalize, not waiting",
-        [PW_PART_FINALIZE] = "in MPI_Finalize, not asleep",
-        [PW_PART_END] = "after it left MPI_Finalize"};
-    static const char *const call_of[PW_PART_END + 1] = {
-        [PW_PART_INIT] = "MPI_Init", [PW_PART_FINALIZE] = "MPI_Finalize"};
+    const char *const call_of[PW_PART_END + 1] = {
+        [PW_PART_INIT] = init_call(world), [PW_PART_FINALIZE] = "MPI_Finalize"};
     const double next = (double)found->next_ns / (double)found->lost_ns;
-    char mine[32], others[32], most[32], spent[64] = "";
+    char mine[32], others[32], most[32], in_part[80], spent[64] = "";
     const char *doing = found->part == PW_PART_START ? pw_cause_doing(found->spent) : "";
-    const char *in_part = !is_cut_by_run(&world->bins, found->part) ? where[found->part]
-                          : found->part == PW_PART_TAIL ? "after its last step, not waiting"
-                                                        : "before its first step, not waiting";
     struct pw_row_c_straggler row = pw_findings_straggler(world, found->rank, found->lost_ns);
     /* Without this loss the job would wait for the next slowest rank instead. In MPI_Init and
      * MPI_Finalize it is not known how long the job waits for a rank that is busy. */
@@ -93,8 +112,8 @@ static struct pw_row_c_straggler row_of(const struct pw_world *world, const stru
             snprintf(spent, sizeof(spent), ", most of it %s", doing);
         snprintf(row.evidence, sizeof(row.evidence),
                  "%s %s%s, the other ranks' median %s; no other rank lost more than %s",
-                 pw_text_ns(mine, sizeof(mine), found->lost_ns + found->usual_ns), in_part, spent,
-                 others, most);
+                 pw_text_ns(mine, sizeof(mine), found->lost_ns + found->usual_ns),
+                 say_where(world, found->part, in_part, sizeof(in_part)), spent, others, most);
     }
     return row;
 }

@@ -23,7 +23,7 @@ static int uses_mpi(const struct pw_input *input)
     for (size_t c = 0; c < input->ncomms; c++)
         if (input->comms[c].source == PW_SOURCE_MPI)
             return 1;
-    return input->init_ns != INT64_MAX;
+    return input->init_ns != INT64_MAX && input->init_source == PW_SOURCE_MPI;
 }
 
 /* 1 when MPI_Finalize is one of the last events. */

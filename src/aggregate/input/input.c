@@ -239,7 +239,7 @@ void pw_start_index_fini(struct pw_start_index *b)
     *b = (struct pw_start_index){0};
 }
 
-enum { FIRST_EVENTS = 8 };
+enum { FIRST_EVENTS = 9 };
 
 static int fail(char *problem, size_t size, const char *text, int err)
 {
@@ -378,20 +378,35 @@ int pw_event_is_possible(const struct pw_row_comm_event *event)
            pw_is_possible(event->sent_bytes) && pw_is_possible(event->recv_bytes);
 }
 
-/* Returns the earliest start of the operations after MPI_Init, INT64_MAX when there are none. It
- * reads several rows: they are sorted by end, so the earliest start need not be in the first one.
- */
-static int64_t first_begin(struct pw_h5_table *table, size_t nrows)
+static int is_init(const struct pw_row_comm_event *event)
+{
+    return pw_event_is_possible(event) &&
+           (event->op == PW_OP_Init || event->op == PW_OP_Init_thread);
+}
+
+/* Reads when the rank entered and left MPI_Init, or PyTorch's process group of all ranks: there one
+ * or more connections to a store come first. Then when the first operation after it began. It reads
+ * several rows: they are sorted by end, so the earliest start need not be in the first one. */
+static void read_begin(struct pw_input *s, struct pw_h5_table *table)
 {
     struct pw_row_comm_event events[FIRST_EVENTS];
-    const size_t n = nrows - 1 < FIRST_EVENTS ? nrows - 1 : FIRST_EVENTS;
-    int64_t first = INT64_MAX;
-    if (n && pw_h5_table_read(table, 1, n, events))
-        return first;
-    for (size_t i = 0; i < n; i++)
-        if (pw_event_is_possible(&events[i]) && events[i].start < first)
-            first = events[i].start;
-    return first;
+    const size_t n = s->event_rows.rows < FIRST_EVENTS ? s->event_rows.rows : FIRST_EVENTS;
+    size_t i = 1;
+    if (pw_h5_table_read(table, 0, n, events) || !pw_event_is_possible(&events[0]))
+        return;
+    s->begin_ns = events[0].start;
+    s->first_ns = events[0].end;
+    if (is_init(&events[0])) {
+        s->init_ns = events[0].start;
+        s->init_source = events[0].source;
+    }
+    for (; i < n && s->init_ns != INT64_MAX && s->init_source == PW_SOURCE_GLOO &&
+           is_init(&events[i]) && events[i].source == PW_SOURCE_GLOO;
+         i++)
+        s->first_ns = events[i].end;
+    for (; i < n; i++)
+        if (pw_event_is_possible(&events[i]) && events[i].start < s->begun_ns)
+            s->begun_ns = events[i].start;
 }
 
 /* Sets the times of the first operation (MPI_Init in a program of MPI) and of the last. Returns 0
@@ -405,13 +420,7 @@ static int read_span(struct pw_input *s, const struct pw_h5_file *file)
     int err = pw_h5_file_table(file, &s->event_rows, &table);
     if (err)
         return err;
-    if (pw_h5_table_read(table, 0, 1, &event) == 0 && pw_event_is_possible(&event)) {
-        s->begin_ns = event.start;
-        s->first_ns = event.end;
-        if (event.op == PW_OP_Init || event.op == PW_OP_Init_thread)
-            s->init_ns = event.start;
-        s->begun_ns = first_begin(table, s->event_rows.rows);
-    }
+    read_begin(s, table);
     if (pw_h5_table_read(table, s->event_rows.rows - 1, 1, &event) == 0 &&
         pw_event_is_possible(&event)) {
         s->last_ns = event.end;

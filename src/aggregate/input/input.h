@@ -168,12 +168,13 @@ struct pw_input {
     /* Local times: begin of the first operation (INT64_MAX: there is none), its end, and the end of
      * the last operation. */
     int64_t begin_ns, first_ns, last_ns;
-    /* Local times, INT64_MAX when not known: the rank entered MPI_Init; entered and left
-     * MPI_Finalize (only if these are the first and the last event of the file); the first and the
-     * last sample. */
+    /* Local times, INT64_MAX when not known: the rank entered MPI_Init, or PyTorch's
+     * init_process_group in a program without MPI; entered and left MPI_Finalize (only if these are
+     * the first and the last event of the file); the first and the last sample. */
     int64_t init_ns, finalize_ns, finalized_ns, sampled_from, sampled_until;
-    int64_t begun_ns; /* local start of the earliest operation after MPI_Init; INT64_MAX: there is
-                         none */
+    int init_source;  /* enum pw_source: whose init_ns is */
+    int64_t begun_ns; /* local start of the earliest operation after that; INT64_MAX: there is none
+                       */
     int64_t events;   /* rows of /events/comm and /events/range */
     double event_cost_ns, sync_ns;
 };

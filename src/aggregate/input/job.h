@@ -20,7 +20,8 @@ struct pw_binning {
     /* 1 when the ranks can be compared in these parts of the run: all files have MPI_Init
      * (MPI_Finalize), and all ranks have the same first (last) step. */
     int is_start_known, is_setup_known, is_tail_known, is_end_known;
-    size_t n;                               /* number of bins; 0: there are none */
+    int is_torch_init; /* 1: the ranks began with PyTorch's init_process_group, not MPI_Init */
+    size_t n;          /* number of bins; 0: there are none */
     int64_t last_init_ns, last_finalize_ns; /* when the last rank entered MPI_Init (MPI_Finalize),
                                                cluster time; INT64_MIN: not known */
 };

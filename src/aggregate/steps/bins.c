@@ -307,7 +307,7 @@ static int64_t known_until(const struct pw_input *input)
 struct extent {
     int64_t before_start; /* negated, as all members are reduced by maximum */
     int64_t end, last_init, last_finalize, unaligned;
-    int64_t lacks_init, lacks_finalize;
+    int64_t lacks_init, lacks_finalize, torch_init, mpi_init;
     /* largest, and negated smallest, of the first and last steps */
     int64_t first_step, before_first_step, last_step, before_last_step;
 };
@@ -332,6 +332,8 @@ static void join(struct extent *all, const struct extent *e)
     all->unaligned |= e->unaligned;
     all->lacks_init |= e->lacks_init;
     all->lacks_finalize |= e->lacks_finalize;
+    all->torch_init |= e->torch_init;
+    all->mpi_init |= e->mpi_init;
     all->first_step = later(all->first_step, e->first_step);
     all->before_first_step = later(all->before_first_step, e->before_first_step);
     all->last_step = later(all->last_step, e->last_step);
@@ -354,8 +356,11 @@ static struct extent extent_of(const struct pw_input *input, int64_t ended_ns)
         e.before_start = -pw_input_time(input, known_from(input));
     if (known_until(input) != INT64_MAX)
         e.end = earlier(pw_input_time(input, known_until(input)), ended_ns);
-    if (input->init_ns != INT64_MAX)
+    if (input->init_ns != INT64_MAX) {
         e.last_init = pw_input_time(input, input->init_ns);
+        e.torch_init = input->init_source == PW_SOURCE_GLOO;
+        e.mpi_init = !e.torch_init;
+    }
     if (input->finalize_ns != INT64_MAX)
         e.last_finalize = pw_input_time(input, input->finalize_ns);
     return e;
@@ -379,6 +384,7 @@ void pw_bins_choose(struct pw_job *job)
     job->world.bins.last_finalize_ns = all.last_finalize;
     job->world.bins.start_ns = -all.before_start;
     job->world.bins.end_ns = all.end;
+    job->world.bins.is_torch_init = all.torch_init && !all.mpi_init;
     job->world.bins.is_start_known = !all.lacks_init;
     job->world.bins.is_end_known = !all.lacks_finalize;
     /* Without MPI_Init and MPI_Finalize, as with gloo, these parts begin and end with the run,

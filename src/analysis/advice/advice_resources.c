@@ -297,10 +297,11 @@ int pw_judge_gpus_idle(const struct pw_advice_input *in, struct pw_advice *advic
 
 int pw_judge_mpi_call_long(const struct pw_advice_input *in, struct pw_advice *advice)
 {
-    static const struct {
+    const struct {
         enum pw_shared_kind kind;
         const char *name;
-    } calls[] = {{PW_SHARED_INIT, "MPI_Init"}, {PW_SHARED_FINALIZE, "MPI_Finalize"}};
+    } calls[] = {{PW_SHARED_INIT, in->cluster->torch_init > 0 ? "init_process_group" : "MPI_Init"},
+                 {PW_SHARED_FINALIZE, "MPI_Finalize"}};
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     char time[32];
     const char *separator = "";

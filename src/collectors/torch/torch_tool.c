@@ -137,6 +137,17 @@ static struct op *op_at(struct state *s, uint64_t id)
     return op;
 }
 
+/* The creation of the first group of all ranks, or a connection to a store before it: a call that
+ * waits for other ranks, as MPI_Init. */
+static void write_meeting(struct state *s, const struct pw_record *record,
+                          const struct pw_origin *origin)
+{
+    struct pw_row_comm_event row = pw_gloo_wait_row(origin->start, origin->end, origin->thread);
+    row.op = record->op;
+    row.stack = pw_origin_stack(origin, record->stack);
+    pw_rankfile_append(s->file, PW_TABLE_comm_event, &row);
+}
+
 static void add_call(struct state *s, const struct pw_record *record,
                      const struct pw_origin *origin)
 {
@@ -214,7 +225,10 @@ static void record(void *state, const struct pw_record *record, const struct pw_
         pw_group_add_members(&s->groups, record);
         break;
     case PW_REC_TORCH_CALL:
-        add_call(s, record, origin);
+        if (record->op < PW_OP_COUNT && pw_op_info(record->op)->cls == PW_CLASS_SYNC)
+            write_meeting(s, record, origin);
+        else
+            add_call(s, record, origin);
         break;
     case PW_REC_TORCH_DONE:
         add_done(s, record, origin);

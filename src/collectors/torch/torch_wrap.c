@@ -535,37 +535,73 @@ static void see_group(const void *object, int my_rank, int size)
     pw_probe_unlock(thread);
 }
 
+/* A constructor that waits for other ranks: that of a group, or the connection to a store. */
+struct meeting {
+    struct scope scope;
+    uint64_t start;
+    uint32_t op;
+    bool is_recorded;
+};
+
 /* Shows in the thread's open call that it creates a group (PW_OP_Init, PW_OP_Comm_create) or
- * connects to a store (PW_OP_Init_thread): the constructor waits for those that have not come. */
-static void show_meeting(struct scope *scope, uint32_t op)
+ * connects to a store (PW_OP_Init_thread): the constructor waits for those that have not come. The
+ * first group of all ranks is where the ranks of a job meet first, as those of MPI do in MPI_Init:
+ * it is recorded, and so are the connections to stores before it. */
+static void begin_meeting(struct meeting *m, uint32_t op)
 {
-    struct pw_thread *thread = enter(scope) ? pw_recording_hold_open(PW_ACTIVITY_TORCH) : NULL;
+    static _Atomic bool has_met;
+    *m = (struct meeting){.start = pw_probe_now(), .op = op};
+    const bool is_outermost = enter(&m->scope);
+    const bool is_before = op == PW_OP_Init ? !atomic_exchange(&has_met, true)
+                                            : op == PW_OP_Init_thread && !atomic_load(&has_met);
+    m->is_recorded = is_outermost && is_before;
+    struct pw_thread *thread = is_outermost ? pw_recording_hold_open(PW_ACTIVITY_TORCH) : NULL;
     if (!thread)
         return;
     struct pw_open_call *open = thread->call;
-    atomic_store_explicit(&open->start, pw_probe_now(), memory_order_relaxed);
+    atomic_store_explicit(&open->start, m->start, memory_order_relaxed);
     atomic_store_explicit(&open->handle, PW_TORCH_HANDLE, memory_order_relaxed);
     atomic_store_explicit(&open->awaited, PW_OP_None, memory_order_relaxed);
     atomic_store_explicit(&open->op, op, memory_order_release);
-    scope->shown = thread;
+    m->scope.shown = thread;
 }
 
-#define GROUP(name, symbol)                                                            \
-    EXPORT void name(void *object, void *store, int my_rank, int size,                 \
-                     void *options) __asm__(symbol);                                   \
-    void name(void *object, void *store, int my_rank, int size, void *options)         \
-    {                                                                                  \
-        void (*real)(void *, void *, int, int, void *) =                               \
-            (void (*)(void *, void *, int, int, void *))pw_scope_function(             \
-                symbol, __builtin_return_address(0));                                  \
-        if (!real)                                                                     \
-            return;                                                                    \
-        {                                                                              \
-            __attribute__((cleanup(leave))) struct scope scope;                        \
-            show_meeting(&scope, is_whole_job(size) ? PW_OP_Init : PW_OP_Comm_create); \
-            real(object, store, my_rank, size, options);                               \
-        }                                                                              \
-        see_group(object, my_rank, size);                                              \
+static void leave_meeting(const struct meeting *m)
+{
+    leave(&m->scope);
+}
+
+static void record_meeting(const struct meeting *m)
+{
+    if (!m->is_recorded)
+        return;
+    write(&(struct pw_record){
+        .type = PW_REC_TORCH_CALL,
+        .op = (uint16_t)m->op,
+        .start = m->start,
+        .end = pw_probe_now(),
+        .torch_call = {.comm = UINT32_MAX, .peer = -1, .sent_bytes = 0, .recv_bytes = 0}});
+}
+
+#define GROUP(name, symbol)                                                               \
+    EXPORT void name(void *object, void *store, int my_rank, int size,                    \
+                     void *options) __asm__(symbol);                                      \
+    void name(void *object, void *store, int my_rank, int size, void *options)            \
+    {                                                                                     \
+        void (*real)(void *, void *, int, int, void *) =                                  \
+            (void (*)(void *, void *, int, int, void *))pw_scope_function(                \
+                symbol, __builtin_return_address(0));                                     \
+        if (!real)                                                                        \
+            return;                                                                       \
+        struct meeting met;                                                               \
+        {                                                                                 \
+            __attribute__((cleanup(leave_meeting))) struct meeting meeting;               \
+            begin_meeting(&meeting, is_whole_job(size) ? PW_OP_Init : PW_OP_Comm_create); \
+            real(object, store, my_rank, size, options);                                  \
+            met = meeting;                                                                \
+        }                                                                                 \
+        record_meeting(&met);                                                             \
+        see_group(object, my_rank, size);                                                 \
     }
 GROUP(pw_gloo_group_1, GROUP_SYMBOL("1"))
 GROUP(pw_gloo_group_2, GROUP_SYMBOL("2"))
@@ -584,11 +620,14 @@ GROUP(pw_gloo_group_2, GROUP_SYMBOL("2"))
             void *, void *, const void *))pw_scope_function(symbol, __builtin_return_address(0)); \
         if (!real)                                                                                \
             return;                                                                               \
+        struct meeting met;                                                                       \
         {                                                                                         \
-            __attribute__((cleanup(leave))) struct scope scope;                                   \
-            show_meeting(&scope, PW_OP_Init_thread);                                              \
+            __attribute__((cleanup(leave_meeting))) struct meeting meeting;                       \
+            begin_meeting(&meeting, PW_OP_Init_thread);                                           \
             real(object, host, options);                                                          \
+            met = meeting;                                                                        \
         }                                                                                         \
+        record_meeting(&met);                                                                     \
         pw_probe_count_torch_store();                                                             \
     }
 STORE(pw_torch_store_1, STORE_SYMBOL("1"))

@@ -233,8 +233,7 @@ static void say_in_call(const char *call, const struct pw_shared *loss, struct p
 static void say_init(const struct pw_figures *f, const struct pw_shared *loss,
                      struct pw_sentence *s)
 {
-    (void)f;
-    say_in_call("MPI_Init", loss, s);
+    say_in_call(pw_words_init(f->cluster), loss, s);
     pw_sentence_add(
         s, ": either it takes that long, or a rank came late to it; the records do not tell "
            "which");

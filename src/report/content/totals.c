@@ -1,5 +1,7 @@
 /* What the ranks waited and transferred in all, where that is much beside what the headline is
  * about; see firstscreen.h. */
+#include <stdio.h>
+
 #include "analysis/parts.h"
 #include "analysis/thresholds.h"
 #include "core/limits.h"
@@ -23,7 +25,8 @@ static int64_t waits_told(const struct pw_figures *f, const struct pw_verdict *v
 static void add_waits(const struct pw_figures *f, struct pw_total *out)
 {
     const struct pw_cluster *c = f->cluster;
-    const struct pw_parts_known known = pw_parts_known(c->part_trace, c->nrank_rows);
+    const struct pw_parts_known known =
+        pw_parts_known(c->part_trace, c->nrank_rows, c->torch_init > 0);
     struct pw_partmean means[PW_PARTS];
     if (!known.nranks || c->restricted_to[0]) {
         out[PW_TOTAL_STEPS].ns = in_steps(f, f->trace_mean.wait_ns);
@@ -106,13 +109,16 @@ static void say(const struct pw_total *total, const char *where, const char *of,
 void pw_totals_say(const struct pw_figures *f, struct pw_sentence *s)
 {
     static const char *const where[PW_TOTAL_TRANSFERS] = {
-        [PW_TOTAL_INIT] = " in MPI_Init (",         [PW_TOTAL_SETUP] = " before the first step (",
-        [PW_TOTAL_STEPS] = " in the steps (",       [PW_TOTAL_TAIL] = " after the last step (",
+        [PW_TOTAL_SETUP] = " before the first step (",
+        [PW_TOTAL_STEPS] = " in the steps (",
+        [PW_TOTAL_TAIL] = " after the last step (",
         [PW_TOTAL_FINALIZE] = " in MPI_Finalize (",
     };
+    char in_init[32];
     struct pw_total totals[PW_TOTALS];
     int left = 0, said = 0;
     pw_totals_find(f, totals);
+    snprintf(in_init, sizeof(in_init), " in %s (", pw_words_init(f->cluster));
     for (int i = 0; i < PW_TOTAL_TRANSFERS; i++)
         left += totals[i].is_added;
     for (int i = 0; i < PW_TOTAL_TRANSFERS; i++) {
@@ -122,7 +128,7 @@ void pw_totals_say(const struct pw_figures *f, struct pw_sentence *s)
                         !said       ? " On average a rank waited for others for "
                         : left == 1 ? " and "
                                     : ", ");
-        say(&totals[i], where[i], said ? ")" : " of the run)", s);
+        say(&totals[i], i == PW_TOTAL_INIT ? in_init : where[i], said ? ")" : " of the run)", s);
         said++;
         left--;
     }

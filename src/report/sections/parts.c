@@ -47,13 +47,17 @@ static void add_part(struct pw_grid *grid, const struct pw_cluster *c, const str
         pw_grid_cell(grid, "%" PRId32, c->ranks[mean->most_rank].rank);
 }
 
-/* 0 for a part that lies before or after MPI, in a job in which MPI was not seen. */
+/* 0 for a part that lies before or after MPI, in a job in which MPI was not seen. PyTorch has the
+ * parts before its init_process_group, and none at the end. */
 static int is_listed(const struct parts *parts, int i)
 {
+    const struct pw_parts_known *known = &parts->known;
     const int part = PW_PART_START + i;
-    const int is_of_mpi = part == PW_PART_START || part == PW_PART_INIT ||
-                          part == PW_PART_FINALIZE || part == PW_PART_END;
-    return !is_of_mpi || parts->known.has_init || parts->known.has_finalize;
+    if (part == PW_PART_START || part == PW_PART_INIT)
+        return known->has_init || known->has_finalize;
+    if (part == PW_PART_FINALIZE || part == PW_PART_END)
+        return known->has_finalize || (known->has_init && !known->is_torch_init);
+    return 1;
 }
 
 static void add_run(struct pw_grid *grid, double run_ns, double wait_ns)
@@ -74,7 +78,7 @@ static int show_parts(const struct pw_page *page)
         {"waiting", 0}, {"longest\nown", 0}, {"on\nrank", 0},
     };
     const struct pw_cluster *c = page->figures->cluster;
-    struct parts parts = {.known = pw_parts_known(c->part_trace, c->nrank_rows)};
+    struct parts parts = {.known = pw_parts_known(c->part_trace, c->nrank_rows, c->torch_init > 0)};
     if (!parts.known.nranks)
         return pw_page_print(page, 2, 2, "Not known: it needs aligned clocks.");
     pw_partmeans(c->part_trace, c->nrank_rows, &parts.known, parts.means);
@@ -125,7 +129,8 @@ static json_t *part_json(const struct pw_figures *f, const struct pw_parts_known
 static json_t *pw_json_parts(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
-    const struct pw_parts_known known = pw_parts_known(c->part_trace, c->nrank_rows);
+    const struct pw_parts_known known =
+        pw_parts_known(c->part_trace, c->nrank_rows, c->torch_init > 0);
     struct pw_partmean means[PW_PARTS];
     if (!known.nranks)
         return json_null();
@@ -144,7 +149,8 @@ static json_t *pw_json_parts(const struct pw_figures *f)
 
 static bool has_parts(const struct pw_cluster *c)
 {
-    const struct pw_parts_known known = pw_parts_known(c->part_trace, c->nrank_rows);
+    const struct pw_parts_known known =
+        pw_parts_known(c->part_trace, c->nrank_rows, c->torch_init > 0);
     return known.nranks > 0 && (known.has_init || known.has_steps || known.has_finalize);
 }
 

@@ -187,11 +187,16 @@ const char *pw_words_steps(const struct pw_figures *figures,
 const char *pw_words_stretch(const struct pw_figures *figures,
                              const struct pw_row_c_straggler *straggler, char *out, size_t size)
 {
-    static const char *const parts[] = {
-        [PW_PART_START] = "before it entered MPI_Init", [PW_PART_INIT] = "in MPI_Init",
-        [PW_PART_SETUP] = "before its first step",      [PW_PART_TAIL] = "after its last step",
-        [PW_PART_FINALIZE] = "in MPI_Finalize",         [PW_PART_END] = "after MPI_Finalize"};
+    static const char *const parts[] = {[PW_PART_SETUP] = "before its first step",
+                                        [PW_PART_TAIL] = "after its last step",
+                                        [PW_PART_FINALIZE] = "in MPI_Finalize",
+                                        [PW_PART_END] = "after MPI_Finalize"};
     const int64_t origin = figures->cluster->bins_start_ns;
+    if (straggler->part == PW_PART_START || straggler->part == PW_PART_INIT) {
+        snprintf(out, size, "%s %s", straggler->part == PW_PART_START ? "before it entered" : "in",
+                 pw_words_init(figures->cluster));
+        return out;
+    }
     if (straggler->part < sizeof(parts) / sizeof(parts[0]) && parts[straggler->part]) {
         snprintf(out, size, "%s", parts[straggler->part]);
         return out;
@@ -201,8 +206,18 @@ const char *pw_words_stretch(const struct pw_figures *figures,
     return out;
 }
 
+const char *pw_words_init(const struct pw_cluster *cluster)
+{
+    return cluster->torch_init > 0 ? "init_process_group" : "MPI_Init";
+}
+
 const char *pw_words_part(int part, const struct pw_parts_known *known)
 {
+    static const char *const torch_words[] = {
+        [PW_PART_START] = "before init_process_group",
+        [PW_PART_INIT] = "in init_process_group",
+        [PW_PART_SETUP] = "from init_process_group to the first step",
+    };
     static const char *const words[] = {
         [PW_PART_START] = "before MPI_Init",
         [PW_PART_INIT] = "in MPI_Init",
@@ -218,6 +233,8 @@ const char *pw_words_part(int part, const struct pw_parts_known *known)
         return "before the first step";
     if (part == PW_PART_TAIL && !known->has_finalize)
         return "after the last step";
+    if (known->is_torch_init && part >= PW_PART_START && part <= PW_PART_SETUP)
+        return torch_words[part];
     return part >= PW_PART_START && part <= PW_PART_END ? words[part] : "";
 }
 

@@ -1,27 +1,29 @@
-// Stands for PyTorch's process group of the Gloo backend: classes and functions with the names, virtual
-// tables and threads of torch/csrc/distributed/c10d/ProcessGroupGloo.{hpp,cpp}, as far as the probe
-// wraps them. Ranks meet in a file that all of them map. play() is the program; see glooactor.c.
+// Stands for PyTorch's process group of the Gloo backend: classes and functions with the names,
+// virtual tables and threads of torch/csrc/distributed/c10d/ProcessGroupGloo.{hpp,cpp}, as far as
+// the probe wraps them. Ranks meet in a file that all of them map. play() is the program; see
+// glooactor.c.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <condition_variable>
-#include <string>
 #include <dlfcn.h>
 #include <exception>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "profwrap.h"
 
-namespace at {
+namespace at
+{
 struct TensorImpl {
     char before[152];
     int64_t numel;
@@ -32,35 +34,56 @@ struct Tensor {
 };
 } // namespace at
 
-namespace c10 {
-namespace detail {
-template <class T> struct intrusive_target_default_null_type {};
+namespace c10
+{
+namespace detail
+{
+template <class T> struct intrusive_target_default_null_type {
+};
 } // namespace detail
 // Not trivial, so that it is passed and returned by its address, as PyTorch's is.
-template <class T, class N = detail::intrusive_target_default_null_type<T>> class intrusive_ptr {
+template <class T, class N = detail::intrusive_target_default_null_type<T>> class intrusive_ptr
+{
   public:
-    explicit intrusive_ptr(T *p = nullptr) : target(p) {}
-    intrusive_ptr(const intrusive_ptr &other) : target(other.target) {}
-    ~intrusive_ptr() {}
-    T *get() const { return target; }
+    explicit intrusive_ptr(T *p = nullptr) : target(p)
+    {
+    }
+    intrusive_ptr(const intrusive_ptr &other) : target(other.target)
+    {
+    }
+    ~intrusive_ptr()
+    {
+    }
+    T *get() const
+    {
+        return target;
+    }
 
   private:
     T *target;
 };
 } // namespace c10
 
-namespace c10d {
-struct Store {};
-struct AllreduceOptions {};
+namespace c10d
+{
+struct Store {
+};
+struct AllreduceOptions {
+};
 struct BroadcastOptions {
     int64_t rootRank;
 };
-struct AllgatherOptions {};
-struct BarrierOptions {};
+struct AllgatherOptions {
+};
+struct BarrierOptions {
+};
 
-class Work {
+class Work
+{
   public:
-    virtual ~Work() {}
+    virtual ~Work()
+    {
+    }
     virtual bool wait(std::chrono::milliseconds timeout);
     std::mutex mutex;
     std::condition_variable changed;
@@ -71,18 +94,25 @@ using Tensors = std::vector<at::Tensor>;
 
 // As all ranks map it: how many have come to each meeting.
 static std::atomic<int> *meetings;
+enum { LAST_MEETING = 4095 };
 
-class ProcessGroupGloo {
+class ProcessGroupGloo
+{
   public:
-    struct Options {};
-    class AsyncWork : public Work {
+    struct Options {
+    };
+    class AsyncWork : public Work
+    {
       public:
-        explicit AsyncWork(int meeting, int members) : at(meeting), of(members) {}
+        explicit AsyncWork(int meeting, int members) : at(meeting), of(members)
+        {
+        }
         static void execute(const c10::intrusive_ptr<AsyncWork> &work);
         void finishWorkGloo();
         int at, of;
     };
-    class SendWork : public Work {
+    class SendWork : public Work
+    {
       public:
         bool wait(std::chrono::milliseconds timeout) override;
     };
@@ -108,7 +138,8 @@ class ProcessGroupGloo {
     std::thread thread;
 };
 
-class Reducer {
+class Reducer
+{
   public:
     void finalize_backward();
     std::vector<Work *> begun;
@@ -126,6 +157,15 @@ bool ProcessGroupGloo::SendWork::wait(std::chrono::milliseconds)
     return true;
 }
 
+// The first group of the process connects each rank to all others: it waits until all have come.
+static void meet_all(int size)
+{
+    std::atomic<int> &here = meetings[LAST_MEETING];
+    here++;
+    while (here < size)
+        usleep(1000);
+}
+
 // A member of the next group does not come.
 static bool is_member_absent;
 
@@ -136,6 +176,8 @@ ProcessGroupGloo::ProcessGroupGloo(const c10::intrusive_ptr<Store> &, int r, int
     while (is_member_absent)
         pause();
     static int groups;
+    if (!groups)
+        meet_all(size);
     next = 1000 * groups++;
     thread = std::thread(&ProcessGroupGloo::loop, this);
 }
@@ -235,7 +277,8 @@ void Reducer::finalize_backward()
 
 using namespace c10d;
 
-namespace {
+namespace
+{
 struct Probe {
     size_t size;
     void (*layout)(int numel, int type, const unsigned char *bytes, int n);
@@ -311,7 +354,8 @@ void play_steps(ProcessGroupGloo *group, int rank, int steps, int slow)
     }
 }
 
-// In each of three steps rank 1 comes later by 20 ms to the data of rank 0, which cannot leave before.
+// In each of three steps rank 1 comes later by 20 ms to the data of rank 0, which cannot leave
+// before.
 void play_root(ProcessGroupGloo *group, int rank)
 {
     Tensors thousand{tensor(1000)};
@@ -352,8 +396,8 @@ void play_creation(ProcessGroupGloo *group, int rank, size_t size)
     make_group("other 1", std::vector<int32_t>(size), rank);
 }
 
-// Two reductions and a barrier a time, of which rank 1 leaves out reduction 5 x 3 + 1; rank 0 waits alone at
-// the end.
+// Two reductions and a barrier a time, of which rank 1 leaves out reduction 5 x 3 + 1; rank 0 waits
+// alone at the end.
 void play_skip(ProcessGroupGloo *group, int rank)
 {
     Tensors thousand{tensor(1000)}, ten{tensor(10)};
@@ -368,12 +412,13 @@ void play_skip(ProcessGroupGloo *group, int rank)
 }
 } // namespace
 
-// `scenario`: all, steps, root, stuck, skip, circle, creation, part (creation of a group of a part), or plain (no group
-// is announced, and no layout told).
+// `scenario`: all, steps, late (rank 1 comes 1.5 s later to the group), root, stuck, skip, circle,
+// creation, part (creation of a group of a part), or plain (no group is announced, and no layout
+// told).
 extern "C" int play(const char *scenario, const char *path, int rank, int size)
 {
     const int fd = open(path, O_RDWR | O_CREAT, 0600);
-    const size_t bytes = 4096 * sizeof(std::atomic<int>);
+    const size_t bytes = (LAST_MEETING + 1) * sizeof(std::atomic<int>);
     if (fd < 0 || ftruncate(fd, off_t(bytes)))
         return 1;
     meetings = static_cast<std::atomic<int> *>(
@@ -384,9 +429,11 @@ extern "C" int play(const char *scenario, const char *path, int rank, int size)
         world.push_back(r);
     if (what != "plain")
         tell_layout();
+    if (what == "late" && rank == 1)
+        usleep(1500000);
     ProcessGroupGloo *group = make_group(what == "plain" ? nullptr : "default_pg 0", world, rank);
-    if (what == "steps")
-        play_steps(group, rank, 60, 1);
+    if (what == "steps" || what == "late")
+        play_steps(group, rank, 60, what == "steps" ? 1 : -1);
     else if (what == "root")
         play_root(group, rank);
     else if (what == "stuck")
