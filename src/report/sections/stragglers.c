@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/advice/findings.h"
+#include "analysis/advice/verdict.h"
 #include "analysis/figures/figures.h"
 #include "core/text.h"
 #include "report/content/operatorlist.h"
@@ -277,6 +278,10 @@ static int show_efficiency(const struct pw_page *page)
     if (!err && row->transfer_efficiency >= 0)
         err = pw_page_print(page, 2, 2, "%-9s transfer: time without transfer / replayed time",
                             pw_page_percent(share, sizeof(share), row->transfer_efficiency));
+    if (!err && pw_advice_is_polled(f->cluster))
+        err = pw_page_print(page, 2, 2,
+                            "! the program completes its requests by tests (MPI_Test): waiting "
+                            "between these counts as work, so all these may be lower.");
     if (err || !f->measured)
         return err;
     return pw_page_print(page, 2, 2, "Over %" PRId64 " measured steps of %" PRId64 " ranks.",

@@ -333,6 +333,9 @@ function efficiencyTree(parent) {
     nodes.append("text").attr("x", 8).attr("y", 39).style("font-size", "18px")
         .style("font-weight", 700).text((d) => formatShare(report.efficiency[d.data.field]));
     nodes.append("title").text((d) => d.data.words);
+    if (report.completeness.losses.some((row) => row.what === "requests_polled"))
+        note(box, "The program completes its requests by tests (MPI_Test): waiting between these counts as work, " +
+            "so all of these may be lower.");
     note(box, "Parallel efficiency is the share of the ranks' time outside communication; waiting for data " +
         "and idle GPUs count as work here. It is about load balance times communication, and " +
         "communication is about serialisation (ranks that wait for each other in turn) times transfer.");
