@@ -223,6 +223,9 @@ struct pw_growth pw_cause_growth(const int64_t *op_ns, const int64_t *own_ns, si
  * equal collections take longer on a rank that is slow for another reason. */
 enum { WORKS_ALIKE = 2 };
 
+/* A rank that does it this many times as long does it alone. */
+enum { WORKS_ALONE = 10 };
+
 struct pw_runtimework pw_cause_runtimework(const int64_t *work_ns, size_t nranks, size_t rank,
                                            int64_t lost_ns, int64_t *scratch)
 {
@@ -238,12 +241,13 @@ struct pw_runtimework pw_cause_runtimework(const int64_t *work_ns, size_t nranks
     return found;
 }
 
-bool pw_cause_may_be_runtimework(int cause)
+bool pw_cause_may_be_runtimework(int cause, const struct pw_runtimework *work)
 {
     switch (cause) {
     case PW_CAUSE_CPU_CONTENTION:
     case PW_CAUSE_CGROUP_THROTTLING:
     case PW_CAUSE_PAGE_FAULTS:
+        return work->is_of_program && work->mine_ns / WORKS_ALONE >= work->others_ns;
     case PW_CAUSE_STOPPED:
     case PW_CAUSE_HOST_FROZEN:
     case PW_CAUSE_LATE_START:

@@ -80,6 +80,8 @@ void pw_cause_refine_rare(const struct pw_usage *ranks, size_t nranks, size_t ra
 struct pw_runtimework {
     double share;               /* of the rank's loss that this work explains, 0..1 */
     int64_t mine_ns, others_ns; /* others: median; 0 where no other rank is known */
+    bool is_of_program;         /* the program asked for it: a compilation, a checkpoint. Set by the
+                                   caller */
 };
 
 /* work_ns[nranks]: time in this work while the rank lost `lost_ns`; -1: not known. Where the others
@@ -87,9 +89,10 @@ struct pw_runtimework {
 struct pw_runtimework pw_cause_runtimework(const int64_t *work_ns, size_t nranks, size_t rank,
                                            int64_t lost_ns, int64_t *scratch);
 
-/* Whether a rank with this cause may in truth be doing such work. 0 for causes that slow all work
- * alike: the rank lacked a CPU, read pages from a disk or was stopped. */
-bool pw_cause_may_be_runtimework(int cause);
+/* Whether a rank with this cause may in truth be doing such work. A rank that lacks a CPU or reads
+ * pages from a disk is slow in all its work, and so in this: then only if the program asked for it,
+ * and on this rank alone. Not if it was stopped, frozen or late. */
+bool pw_cause_may_be_runtimework(int cause, const struct pw_runtimework *work);
 
 /* How much longer an operator took on a rank than on the others. */
 struct pw_growth {

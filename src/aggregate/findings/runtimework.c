@@ -23,10 +23,11 @@ static const struct kind {
     int cause;
     const char *what; /* before "for 1.4 s" */
     const char *one;  /* what is counted */
+    bool is_of_program;
 } kinds[] = {
-    [PW_RUNTIME_GC] = {PW_CAUSE_GARBAGE_COLLECTION, "collected garbage", "collection"},
-    [PW_RUNTIME_COMPILE] = {PW_CAUSE_COMPILATION, "compiled", "compilation"},
-    [PW_RUNTIME_CHECKPOINT] = {PW_CAUSE_CHECKPOINT, "wrote checkpoints", "checkpoint"},
+    [PW_RUNTIME_GC] = {PW_CAUSE_GARBAGE_COLLECTION, "collected garbage", "collection", false},
+    [PW_RUNTIME_COMPILE] = {PW_CAUSE_COMPILATION, "compiled", "compilation", true},
+    [PW_RUNTIME_CHECKPOINT] = {PW_CAUSE_CHECKPOINT, "wrote checkpoints", "checkpoint", true},
 };
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
@@ -200,8 +201,9 @@ static struct pw_runtimework judge_kind(const struct all *all, size_t w,
         all->ns[item->rank] = item->ns[kind];
         *count = item->rank == row->rank ? item->count[kind] : *count;
     }
-    const struct pw_runtimework found =
+    struct pw_runtimework found =
         pw_cause_runtimework(all->ns, all->nranks, (size_t)row->rank, row->lost_ns, all->scratch);
+    found.is_of_program = kinds[kind].is_of_program;
     pw_debug(PW_LOG_VERDICT, 2, "rank %d %s for %.3f ms, the others %.3f ms", (int)row->rank,
              kinds[kind].what, (double)found.mine_ns / 1e6, (double)found.others_ns / 1e6);
     return found;
@@ -224,7 +226,7 @@ static void judge(const struct all *all, size_t w, struct pw_row_c_straggler *ro
         best_count = count;
         best_kind = k;
     }
-    if (best.share >= PW_CAUSE_LEAST_SHARE && pw_cause_may_be_runtimework(row->cause))
+    if (best.share >= PW_CAUSE_LEAST_SHARE && pw_cause_may_be_runtimework(row->cause, &best))
         enter(row, &kinds[best_kind], &best, best_count);
 }
 
