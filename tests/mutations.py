@@ -32,8 +32,9 @@ COMPARISON = re.compile(r" (<=|>=|==|!=|<|>|&&|\|\|) ")
 CONSTANT = re.compile(r"(?<![\w.\[\"%])(\d+)(?=[;,) ])(?![^\"]*\"[;,)])")
 STATEMENT = re.compile(r"^\s+(?!return\b|break\b|continue\b|goto\b|case\b|static\b|const\b|struct\b|enum\b)"
                        r"(?:[\w.>\-\[\]*]+ [+\-|&]?= |[\w.>\-\[\]]+(?:\+\+|--);|\w+\().*;$")
-STAGES = {"unit": ["-R", "^unit"], "quick": ["-L", "^quick$", "-LE", "bench|nightly", "-E", "^unit|^lint"],
+STAGES = {"unit": ["-R", "^unit"], "quick": ["-L", "^quick$", "-LE", "bench|nightly"],
           "all": ["-LE", "bench|nightly|quick"]}
+LEFT_OUT = {"quick": ["^unit", "^lint"]}
 
 
 def code_lines(path):
@@ -89,21 +90,35 @@ def builds():
     return run(["ninja", "-C", BUILD]).returncode == 0
 
 
-def failing(words, jobs):
-    """The name of a test that fails twice, or None."""
+def print_flake(name, printed):
+    """Prints the end of what ctest shows of a test."""
+    shown = re.search(rf" {re.escape(name)} .*?\*\*\*.*?\n(.*?)(?=^ *(?:Start|\d+/\d+ Test|\d+% tests) |\Z)", printed, re.M | re.S)
+    last = shown[1].strip().split("\n")[-15:] if shown else []
+    print(f"    {name} failed once, and passed when it was run again", *last, sep="\n    | ", flush=True)
+
+
+def failing(stage, jobs):
+    """The name of a test that fails twice, or None. A test that fails once only is left out from then on."""
     options = ["--test-dir", BUILD, "--no-tests=error", "--timeout", "600"]
-    done = run(["ctest", *options, "-j", str(jobs), "--stop-on-failure", *words])
-    for name in re.findall(r"^\s*\d+ - (\S+) \((?!Skipped|Not Run)", done.stdout, re.M):
-        if run(["ctest", *options, "-R", f"^{re.escape(name)}$"]).returncode:
-            return name
-        print(f"    {name} failed once, and passed when it was run again", flush=True)
-    if done.returncode and "tests failed out of" not in done.stdout:
-        sys.exit(f"mutations.py: ctest ran no test: {done.stdout[-400:]}{done.stderr[-400:]}")
-    return None
+    left_out = list(LEFT_OUT.get(stage, []))
+    while True:
+        without = ["-E", "|".join(left_out)] if left_out else []
+        done = run(["ctest", *options, "-j", str(jobs), "--stop-on-failure", "--output-on-failure", *STAGES[stage],
+                    *without])
+        names = re.findall(r"^\s*\d+ - (\S+) \((?!Skipped|Not Run)", done.stdout, re.M)
+        if done.returncode and "tests failed out of" not in done.stdout:
+            sys.exit(f"mutations.py: ctest ran no test: {done.stdout[-400:]}{done.stderr[-400:]}")
+        for name in names:
+            if run(["ctest", *options, "-R", f"^{re.escape(name)}$"]).returncode:
+                return name
+            print_flake(name, done.stdout)
+        if not names:
+            return None
+        left_out += [f"^{re.escape(name)}$" for name in names]
 
 
 def found_by(stages, jobs):
-    return next((name for stage in stages if (name := failing(STAGES[stage], jobs))), None)
+    return next((name for stage in stages if (name := failing(stage, jobs))), None)
 
 
 def try_mutation(row, original, stages, jobs):
