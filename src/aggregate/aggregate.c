@@ -48,7 +48,7 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_set_int(
         file, "bins_start_ns",
         job->world.bins.end_ns > job->world.bins.start_ns ? job->world.bins.start_ns : -1);
-    pw_clusterfile_set_int(file, "torch_init", job->world.bins.is_torch_init);
+    pw_clusterfile_set_int(file, "init_source", job->world.bins.init_source);
     pw_clusterfile_set_int(file, "bin_ns", job->world.bins.n ? job->world.bins.bin_ns : -1);
     pw_clusterfile_set_text(file, "job_id", job->world.job_id);
     pw_clusterfile_set_text(file, "command", job->world.command);

@@ -267,11 +267,13 @@ static bool has_left_init(const struct pw_live *rank)
 
 /* How many calls without numbers the rank has left there, if that tells which `op` it is; -1: not
  * known. Of PyTorch, PW_OP_Init is the creation of a gloo group of all ranks, and PW_OP_Init_thread
- * the connection to a store. */
+ * the connection to a store; of MindSpore, PW_OP_Init is init(). */
 static int64_t unnumbered(const struct pw_live *rank, uint64_t uid, uint8_t source, uint16_t op)
 {
     if (!uid && is_init(op) && source == PW_SOURCE_GLOO)
-        return op == PW_OP_Init ? count_groups_of_all(rank) : rank->stores;
+        return op == PW_OP_Init ? count_groups_of_all(rank) : rank->meetings;
+    if (!uid && is_init(op) && source == PW_SOURCE_MCCL)
+        return rank->meetings;
     if (!uid && is_init(op))
         return has_left_init(rank);
     const struct pw_live_comm *comm = pw_live_comm(rank, uid);

@@ -16,9 +16,9 @@ static const struct pw_row_c_part_trace *row_of(const struct pw_row_c_part_trace
 }
 
 struct pw_parts_known pw_parts_known(const struct pw_row_c_part_trace *rows, size_t nranks,
-                                     int is_torch_init)
+                                     int64_t init_source)
 {
-    struct pw_parts_known known = {is_torch_init, 1, 1, 1, 0};
+    struct pw_parts_known known = {init_source, 1, 1, 1, 0};
     for (size_t r = 0; rows && r < nranks; r++) {
         if (row_of(rows, nranks, PW_PART_STEPS, r)->total_ns < 0)
             continue; /* a rank without a file does not count */
@@ -33,7 +33,7 @@ struct pw_parts_known pw_parts_known(const struct pw_row_c_part_trace *rows, siz
 struct pw_parts_known pw_parts_known_of_both(struct pw_parts_known a, struct pw_parts_known b)
 {
     return (struct pw_parts_known){
-        .is_torch_init = a.is_torch_init && b.is_torch_init,
+        .init_source = a.init_source == b.init_source ? a.init_source : -1,
         .has_init = a.has_init && b.has_init,
         .has_steps = a.has_steps && b.has_steps,
         .has_finalize = a.has_finalize && b.has_finalize,

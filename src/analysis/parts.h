@@ -86,14 +86,14 @@ enum { PW_PARTS = PW_PART_END };
  * into steps, finalize and end into tail, and tail into steps. So all ranks are compared in the
  * same parts, and the parts add up to the run. */
 struct pw_parts_known {
-    int is_torch_init; /* 1: "MPI_Init" was PyTorch's init_process_group */
+    int64_t init_source; /* of the job, see struct pw_cluster */
     int has_init, has_steps, has_finalize;
     size_t nranks; /* number of ranks with a rank file; 0: nothing is known */
 };
 
 /* `rows` is [PW_PARTS * nranks], sorted by part, as in /part_trace; may be NULL. */
 struct pw_parts_known pw_parts_known(const struct pw_row_c_part_trace *rows, size_t nranks,
-                                     int is_torch_init);
+                                     int64_t init_source);
 
 /* The parts that are known in both runs. */
 struct pw_parts_known pw_parts_known_of_both(struct pw_parts_known a, struct pw_parts_known b);

@@ -30,7 +30,8 @@ struct pw_cluster {
     int64_t start_unix_ns, end_unix_ns;
     int64_t snapshot;              /* 1: the job was still running */
     int64_t bins_start_ns, bin_ns; /* start and length of bins; cluster time; -1: no bin_trace */
-    int64_t torch_init;      /* 1: "MPI_Init" of the tables was PyTorch's init_process_group */
+    int64_t init_source;     /* enum pw_source: whose call the parts start and init are about, see
+                                pw_source_init(); -1: not known */
     char restricted_to[128]; /* the steps that the report is limited to; "": all */
 
     /* The tables. step_trace, phase_trace and gpu_trace have the rows of `steps` and `ranks`;

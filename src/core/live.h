@@ -167,7 +167,8 @@ struct pw_live {
     char stack_problem[PW_LIVE_PROBLEM];  /* why no stacks could be read; "" otherwise */
     char python_problem[PW_LIVE_PROBLEM]; /* the same of the Python frames in them */
     int64_t stopped_ns;                   /* how long the program was stopped to read them */
-    int64_t stores;                       /* how many of PyTorch's TCPStores it has connected to */
+    int64_t meetings;                     /* how many of PyTorch's TCPStores it has connected to, or
+                                             how many times it has left MindSpore's init() */
 };
 
 /* Whether all members of a communicator, window or file must call the operation, and it has no

@@ -152,3 +152,10 @@ const char *pw_source_prefix(uint32_t source)
         [PW_SOURCE_DEVICE] = "device "};
     return source < sizeof(prefixes) / sizeof(prefixes[0]) ? prefixes[source] : "";
 }
+
+const char *pw_source_init(int64_t source)
+{
+    return source == PW_SOURCE_GLOO   ? "init_process_group"
+           : source == PW_SOURCE_MCCL ? "MindSpore's init()"
+                                      : "MPI_Init";
+}

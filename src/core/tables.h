@@ -50,6 +50,10 @@ static inline int pw_source_is_on_device(uint8_t source)
 /* What stands before an operation's name: "MPI_", "nccl", "gloo "; "" for an unknown source. */
 const char *pw_source_prefix(uint32_t source);
 
+/* The call in which the ranks of a job meet before all others: "init_process_group" of source gloo,
+ * "MindSpore's init()" of mccl, "MPI_Init" of all others. */
+const char *pw_source_init(int64_t source);
+
 /* Flags of /events/range. */
 enum {
     PW_RANGE_UNENDED = 1, /* the thread or program ended before the range did: `end` is that time */

@@ -263,7 +263,7 @@ static void test_connection_to_a_store(void **state)
     struct job *job = *state;
     for (int r = 0; r < RANKS - 1; r++) {
         enter(job, r, r ? PW_OP_Init : PW_OP_Init_thread, 0, -1, -1)->source = PW_SOURCE_GLOO;
-        job->ranks[r].stores = r > 0;
+        job->ranks[r].meetings = r > 0;
     }
     const struct pw_hang *hang = find(job);
     assert_int_equal(hang->kind, PW_HANG_HELD);

@@ -35,7 +35,7 @@ static void forget(enum pw_part first, enum pw_part last, size_t rank)
 
 static struct pw_parts_known find(struct pw_partmean out[PW_PARTS])
 {
-    const struct pw_parts_known known = pw_parts_known(rows, RANKS, 0);
+    const struct pw_parts_known known = pw_parts_known(rows, RANKS, PW_SOURCE_MPI);
     memset(out, 0xa5, sizeof(*out) * PW_PARTS);
     pw_partmeans(rows, RANKS, &known, out);
     return known;
@@ -116,7 +116,7 @@ static void test_ranks_without_files(void **state)
         forget(PW_PART_START, PW_PART_END, r);
     assert_int_equal(find(means).nranks, 0);
     assert_mean(means, PW_PART_STEPS, -1, -1, -1, 0);
-    assert_int_equal(pw_parts_known(NULL, RANKS, 0).nranks, 0);
+    assert_int_equal(pw_parts_known(NULL, RANKS, PW_SOURCE_MPI).nranks, 0);
 }
 
 /* Times that no clock has: no sum overflows. */
@@ -139,7 +139,7 @@ static void test_damaged_rows(void **state)
 static void test_two_runs(void **state)
 {
     (void)state;
-    const struct pw_parts_known a = {0, 1, 1, 0, 4}, b = {0, 0, 1, 1, 3};
+    const struct pw_parts_known a = {PW_SOURCE_MPI, 1, 1, 0, 4}, b = {PW_SOURCE_MPI, 0, 1, 1, 3};
     const struct pw_parts_known both = pw_parts_known_of_both(a, b);
     assert_true(!both.has_init && both.has_steps && !both.has_finalize && both.nranks == 3);
     assert_true(pw_parts_is_known(&both, PW_PART_SETUP));

@@ -42,11 +42,6 @@ static int is_cut_by_run(const struct pw_binning *run, enum pw_part part)
            (part == PW_PART_TAIL && !run->is_end_known);
 }
 
-static const char *init_call(const struct pw_world *world)
-{
-    return world->bins.is_torch_init ? "init_process_group" : "MPI_Init";
-}
-
 /* Writes what the own time of a rank in a part is: "before it entered MPI_Init". Returns `out`. */
 static const char *say_where(const struct pw_world *world, enum pw_part part, char *out,
                              size_t size)
@@ -65,7 +60,8 @@ static const char *say_where(const struct pw_world *world, enum pw_part part, ch
                  part == PW_PART_TAIL ? "after" : "before",
                  part == PW_PART_TAIL ? "last" : "first");
     else if (part <= PW_PART_SETUP)
-        snprintf(out, size, "%s%s%s", around[part].before, init_call(world), around[part].after);
+        snprintf(out, size, "%s%s%s", around[part].before, pw_source_init(world->bins.init_source),
+                 around[part].after);
     else
         snprintf(out, size, "%s", after[part]);
     return out;
@@ -75,8 +71,9 @@ static const char *say_where(const struct pw_world *world, enum pw_part part, ch
 static struct pw_row_c_straggler row_of(const struct pw_world *world, const struct pw_matrix *m,
                                         const struct pw_partloss *found)
 {
-    const char *const call_of[PW_PART_END + 1] = {
-        [PW_PART_INIT] = init_call(world), [PW_PART_FINALIZE] = "MPI_Finalize"};
+    const char *const call_of[PW_PART_END + 1] = {[PW_PART_INIT] =
+                                                      pw_source_init(world->bins.init_source),
+                                                  [PW_PART_FINALIZE] = "MPI_Finalize"};
     const double next = (double)found->next_ns / (double)found->lost_ns;
     char mine[32], others[32], most[32], in_part[80], spent[64] = "";
     const char *doing = found->part == PW_PART_START ? pw_cause_doing(found->spent) : "";

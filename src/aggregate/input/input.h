@@ -168,9 +168,10 @@ struct pw_input {
     /* Local times: begin of the first operation (INT64_MAX: there is none), its end, and the end of
      * the last operation. */
     int64_t begin_ns, first_ns, last_ns;
-    /* Local times, INT64_MAX when not known: the rank entered MPI_Init, or PyTorch's
-     * init_process_group in a program without MPI; entered and left MPI_Finalize (only if these are
-     * the first and the last event of the file); the first and the last sample. */
+    /* Local times, INT64_MAX when not known: the rank entered MPI_Init, or, in a
+     * program without MPI, PyTorch's init_process_group or MindSpore's init(); entered and left
+     * MPI_Finalize (only if these are the first and the last event of the file); the first and the
+     * last sample. */
     int64_t init_ns, finalize_ns, finalized_ns, sampled_from, sampled_until;
     int init_source;  /* enum pw_source: whose init_ns is */
     int64_t begun_ns; /* local start of the earliest operation after that; INT64_MAX: there is none

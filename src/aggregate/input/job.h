@@ -20,8 +20,9 @@ struct pw_binning {
     /* 1 when the ranks can be compared in these parts of the run: all files have MPI_Init
      * (MPI_Finalize), and all ranks have the same first (last) step. */
     int is_start_known, is_setup_known, is_tail_known, is_end_known;
-    int is_torch_init; /* 1: the ranks began with PyTorch's init_process_group, not MPI_Init */
-    size_t n;          /* number of bins; 0: there are none */
+    int init_source; /* enum pw_source: whose call all ranks began with, MPI's MPI_Init, gloo's
+                        init_process_group or MCCL's init(); -1: none, or not the same */
+    size_t n;        /* number of bins; 0: there are none */
     int64_t last_init_ns, last_finalize_ns; /* when the last rank entered MPI_Init (MPI_Finalize),
                                                cluster time; INT64_MIN: not known */
 };

@@ -307,8 +307,8 @@ static int64_t known_until(const struct pw_input *input)
 struct extent {
     int64_t before_start; /* negated, as all members are reduced by maximum */
     int64_t end, last_init, last_finalize, unaligned;
-    int64_t lacks_init, lacks_finalize, torch_init, mpi_init;
-    /* largest, and negated smallest, of the first and last steps */
+    int64_t lacks_init, lacks_finalize, init_source, before_init_source;
+    /* largest, and negated smallest, of the sources of init_ns, and of the first and last steps */
     int64_t first_step, before_first_step, last_step, before_last_step;
 };
 
@@ -316,6 +316,8 @@ static const struct extent no_extent = {
     .before_start = INT64_MIN,
     .end = INT64_MIN,
     .last_init = INT64_MIN,
+    .init_source = INT64_MIN,
+    .before_init_source = INT64_MIN,
     .last_finalize = INT64_MIN,
     .first_step = INT64_MIN,
     .before_first_step = INT64_MIN,
@@ -332,8 +334,8 @@ static void join(struct extent *all, const struct extent *e)
     all->unaligned |= e->unaligned;
     all->lacks_init |= e->lacks_init;
     all->lacks_finalize |= e->lacks_finalize;
-    all->torch_init |= e->torch_init;
-    all->mpi_init |= e->mpi_init;
+    all->init_source = later(all->init_source, e->init_source);
+    all->before_init_source = later(all->before_init_source, e->before_init_source);
     all->first_step = later(all->first_step, e->first_step);
     all->before_first_step = later(all->before_first_step, e->before_first_step);
     all->last_step = later(all->last_step, e->last_step);
@@ -358,8 +360,8 @@ static struct extent extent_of(const struct pw_input *input, int64_t ended_ns)
         e.end = earlier(pw_input_time(input, known_until(input)), ended_ns);
     if (input->init_ns != INT64_MAX) {
         e.last_init = pw_input_time(input, input->init_ns);
-        e.torch_init = input->init_source == PW_SOURCE_GLOO;
-        e.mpi_init = !e.torch_init;
+        e.init_source = input->init_source;
+        e.before_init_source = -input->init_source;
     }
     if (input->finalize_ns != INT64_MAX)
         e.last_finalize = pw_input_time(input, input->finalize_ns);
@@ -375,7 +377,8 @@ void pw_bins_choose(struct pw_job *job)
     }
     pw_ex_allreduce(PW_EX_IN_PLACE, &all, sizeof(all) / sizeof(int64_t), PW_EX_INT64_T, PW_EX_MAX,
                     job->procs.comm);
-    job->world.bins = (struct pw_binning){.last_init_ns = INT64_MIN, .last_finalize_ns = INT64_MIN};
+    job->world.bins = (struct pw_binning){
+        .last_init_ns = INT64_MIN, .last_finalize_ns = INT64_MIN, .init_source = -1};
     if (all.unaligned || all.before_start == INT64_MIN || all.end <= -all.before_start)
         return;
     const int64_t span = all.end + all.before_start, cells = MOST_CELLS / job->world.nranks;
@@ -384,7 +387,8 @@ void pw_bins_choose(struct pw_job *job)
     job->world.bins.last_finalize_ns = all.last_finalize;
     job->world.bins.start_ns = -all.before_start;
     job->world.bins.end_ns = all.end;
-    job->world.bins.is_torch_init = all.torch_init && !all.mpi_init;
+    job->world.bins.init_source =
+        all.init_source == -all.before_init_source ? (int)all.init_source : -1;
     job->world.bins.is_start_known = !all.lacks_init;
     job->world.bins.is_end_known = !all.lacks_finalize;
     /* Without MPI_Init and MPI_Finalize, as with gloo, these parts begin and end with the run,

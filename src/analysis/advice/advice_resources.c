@@ -300,7 +300,7 @@ int pw_judge_mpi_call_long(const struct pw_advice_input *in, struct pw_advice *a
     const struct {
         enum pw_shared_kind kind;
         const char *name;
-    } calls[] = {{PW_SHARED_INIT, in->cluster->torch_init > 0 ? "init_process_group" : "MPI_Init"},
+    } calls[] = {{PW_SHARED_INIT, pw_source_init(in->cluster->init_source)},
                  {PW_SHARED_FINALIZE, "MPI_Finalize"}};
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     char time[32];

@@ -1,5 +1,5 @@
 /* Module mindspore, tool half: turns the records of mccl_wrap.c into rows of /comms, /members
- * and /events/comm. An operation is one record. */
+ * and /events/comm. An operation is one record, and so is init(). */
 #include "collectors/modules.h"
 
 #include <stdio.h>
@@ -70,9 +70,10 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
         call->handle & PW_MCCL_HANDLE ? pw_group_find(&s->groups, call->handle & ~PW_MCCL_HANDLE)
                                       : NULL;
     (void)segment;
+    if (call->handle & PW_MCCL_HANDLE)
+        row->source = PW_SOURCE_MCCL;
     if (!group)
         return;
-    row->source = PW_SOURCE_MCCL;
     row->comm = group->file_row;
     row->peer = call->peer >= 0 ? call->peer : -1;
     row->seq = pw_op_info(call->op)->cls == PW_CLASS_COLL ? call->tag : -1;
@@ -82,7 +83,8 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
 static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
 {
     const struct state *s = state;
-    (void)segment;
+    if (atomic_load(&segment->meetings))
+        live->meetings = atomic_load(&segment->meetings);
     pw_group_add_live(&s->groups, live);
 }
 

@@ -165,6 +165,20 @@ static void show(const struct call *call)
     atomic_store_explicit(&open->op, call->record.op, memory_order_release);
 }
 
+/* Locks the calling thread's probe and shows the call; call->thread stays NULL if nothing is
+ * recorded. */
+static void open_call(struct call *call, const struct pw_record *record)
+{
+    call->thread = pw_recording_hold_open(PW_ACTIVITY_MINDSPORE);
+    if (!call->thread)
+        return;
+    held = call->thread;
+    call->record = *record;
+    call->record.type = PW_REC_MCCL_CALL;
+    call->record.start = pw_probe_now();
+    show(call);
+}
+
 static void unlock(struct pw_thread *thread)
 {
     held = NULL;
@@ -185,24 +199,16 @@ static void begin(struct call *call, uint16_t op, int64_t peer, const struct gro
     const uint32_t seq = group && is_collective ? atomic_fetch_add(&group->collectives, 1) : 0;
     if (pw_op_info(op)->level > pw_recording_level())
         return;
-    call->thread = pw_recording_hold_open(PW_ACTIVITY_MINDSPORE);
-    if (!call->thread)
-        return;
-    held = call->thread;
-    call->record = (struct pw_record){
-        .type = PW_REC_MCCL_CALL,
-        .op = op,
-        .start = pw_probe_now(),
-        .torch_call = {.comm = group ? group->index : UINT32_MAX,
-                       .seq = seq,
-                       .peer = world_rank(group, peer)},
-    };
+    struct pw_record record = {.op = op,
+                               .torch_call = {.comm = group ? group->index : UINT32_MAX,
+                                              .seq = seq,
+                                              .peer = world_rank(group, peer)}};
     if (group && is_collective && peer == group->my_rank)
-        call->record.flags |= PW_FLAG_ROOT;
+        record.flags |= PW_FLAG_ROOT;
+    open_call(call, &record);
     uint64_t none = 0;
-    if (is_collective)
+    if (call->thread && is_collective)
         atomic_compare_exchange_strong(&first_begin, &none, call->record.start);
-    show(call);
 }
 
 /* Sets the bytes that this rank sent and received, as for the MPI function of the same name.
@@ -248,6 +254,65 @@ static void end(struct call *call, size_t count, size_t size, bool is_done)
         pw_probe_commit(thread);
     }
     unlock(thread);
+}
+
+/* ---- init() ---- */
+
+/* mindspore.communication.init() waits in Initialize() for all workers of the job. The first call
+ * is recorded, as MPI_Init is. */
+static void begin_init(struct call *call)
+{
+    static _Atomic bool has_begun;
+    *call = (struct call){.group = NULL};
+    if (held)
+        unlock(held);
+    if (!atomic_exchange(&has_begun, true) && pw_gate->on &&
+        (pw_gate->activities & PW_ACTIVITY_MINDSPORE))
+        open_call(call, &(struct pw_record){.op = PW_OP_Init,
+                                            .torch_call = {.comm = UINT32_MAX, .peer = -1}});
+}
+
+static void end_init(struct call *call, bool is_done)
+{
+    end(call, 0, 1, is_done);
+    if (is_done)
+        pw_probe_count_meeting();
+}
+
+#define INIT_SYMBOL "_ZN9mindspore11distributed10InitializeEv"
+/* With a store of the program's own: (int64_t time-out, uint32_t, uint32_t, std::shared_ptr, const
+ * std::string &). */
+#define INIT_BY_STORE_SYMBOL                     \
+    "_ZN9mindspore11distributed10InitializeEljj" \
+    "St10shared_ptrINS0_7cluster14TCPStoreClientEERKSs"
+
+EXPORT bool pw_mindspore_init(void) __asm__(INIT_SYMBOL);
+
+bool pw_mindspore_init(void)
+{
+    bool (*real)(void) =
+        (bool (*)(void))pw_scope_function(INIT_SYMBOL, __builtin_return_address(0));
+    struct call call;
+    begin_init(&call);
+    const bool is_done = real && real();
+    end_init(&call, is_done);
+    return is_done;
+}
+
+EXPORT bool pw_mindspore_init_by_store(int64_t time_out, uint32_t a, uint32_t b, void *store,
+                                       const void *text) __asm__(INIT_BY_STORE_SYMBOL);
+
+bool pw_mindspore_init_by_store(int64_t time_out, uint32_t a, uint32_t b, void *store,
+                                const void *text)
+{
+    bool (*real)(int64_t, uint32_t, uint32_t, void *, const void *) =
+        (bool (*)(int64_t, uint32_t, uint32_t, void *, const void *))pw_scope_function(
+            INIT_BY_STORE_SYMBOL, __builtin_return_address(0));
+    struct call call;
+    begin_init(&call);
+    const bool is_done = real && real(time_out, a, b, store, text);
+    end_init(&call, is_done);
+    return is_done;
 }
 
 /* ---- the phase of computing that averaging gradients waits for ---- */

@@ -270,7 +270,7 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
 static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
 {
     const struct state *s = state;
-    live->stores = atomic_load(&segment->torch_stores);
+    live->meetings = atomic_load(&segment->meetings);
     pw_group_add_live(&s->groups, live);
 }
 

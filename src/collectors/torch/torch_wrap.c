@@ -628,7 +628,7 @@ GROUP(pw_gloo_group_2, GROUP_SYMBOL("2"))
             met = meeting;                                                                        \
         }                                                                                         \
         record_meeting(&met);                                                                     \
-        pw_probe_count_torch_store();                                                             \
+        pw_probe_count_meeting();                                                                 \
     }
 STORE(pw_torch_store_1, STORE_SYMBOL("1"))
 STORE(pw_torch_store_2, STORE_SYMBOL("2"))

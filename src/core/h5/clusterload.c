@@ -54,7 +54,7 @@ static void load_attributes(const struct pw_h5_file *file, struct pw_cluster *c)
     load_int(file, "snapshot", &c->snapshot);
     load_int(file, "bins_start_ns", &c->bins_start_ns);
     load_int(file, "bin_ns", &c->bin_ns);
-    load_int(file, "torch_init", &c->torch_init);
+    load_int(file, "init_source", &c->init_source);
 }
 
 /* Returns 0 when every row number in the operators' tables exists. */

@@ -196,7 +196,7 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
         "comms", comms, "stacks", stacks, "stack_problem", text(live->stack_problem), "stopped_ns",
         (json_int_t)live->stopped_ns);
     bad |= json_object_set_new(object, "python_problem", text(live->python_problem));
-    bad |= json_object_set_new(object, "stores", json_integer(live->stores));
+    bad |= json_object_set_new(object, "meetings", json_integer(live->meetings));
     bad |= json_object_set_new(object, "recording", json_boolean(live->recording));
     bad |= json_object_set_new(object, "recording_ordered", json_boolean(live->recording_after));
     bad |= json_object_set_new(object, "unrecorded", unrecorded_text(live->unrecorded));
@@ -532,7 +532,7 @@ int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *o
         .events = number(object, "events", 0, INT64_MAX, &ok),
         .dropped = number(object, "dropped_events", 0, INT64_MAX, &ok),
         .stopped_ns = number(object, "stopped_ns", 0, INT64_MAX, &ok),
-        .stores = number(object, "stores", 0, UINT32_MAX, &ok),
+        .meetings = number(object, "meetings", 0, UINT32_MAX, &ok),
         .recording = json_is_true(json_object_get(object, "recording")),
         .recording_after = json_is_true(json_object_get(object, "recording_ordered")),
         .change = (enum pw_change_state)number(object, "order", 0, PW_CHANGE_STATES - 1, &ok),

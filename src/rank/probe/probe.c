@@ -58,12 +58,12 @@ void pw_probe_count_gpu_process(uint32_t activity)
         atomic_fetch_add(&pw_probe_home.segment->gpu_processes, 1);
 }
 
-void pw_probe_count_torch_store(void)
+void pw_probe_count_meeting(void)
 {
     const int32_t owner =
         pw_probe_home.segment ? atomic_load(&pw_probe_home.segment->owner_pid) : -1;
     if (owner == 0 || owner == getpid())
-        atomic_fetch_add(&pw_probe_home.segment->torch_stores, 1);
+        atomic_fetch_add(&pw_probe_home.segment->meetings, 1);
 }
 
 int pw_probe_create_pool(struct pw_pool **out)

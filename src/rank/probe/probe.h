@@ -192,8 +192,9 @@ void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step);
  */
 void pw_probe_found_step(struct pw_thread *thread, uint64_t now, int64_t step);
 
-/* Counts that the process which records has connected to one of PyTorch's TCPStores. */
-void pw_probe_count_torch_store(void);
+/* Counts that the process which records has met the other ranks: it has connected to one of
+ * PyTorch's TCPStores, or left MindSpore's init(). */
+void pw_probe_count_meeting(void);
 
 /* Tells the collector that this process begins MPI, before it does: its calls are recorded. */
 void pw_probe_note_mpi(void);

@@ -289,8 +289,8 @@ struct pw_segment_shared {
     _Atomic uint32_t gpu_untimed;   /* 1: CUPTI does not report kernel times */
     _Atomic uint32_t gpu_processes; /* processes that used CUDA while another one recorded */
     _Atomic uint64_t cut_stacks;    /* call stacks that lack outer frames; see probe/stack.h */
-    _Atomic uint32_t
-        torch_stores; /* how many of PyTorch's TCPStores the program has connected to */
+    _Atomic uint32_t meetings;      /* how many of PyTorch's TCPStores the program has connected to;
+                                       of MindSpore, how many times it has left init() */
     struct pw_control control;
     struct pw_request_places requests;
     /* For each communicator index: number of collectives that the application has completed, or

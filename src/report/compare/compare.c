@@ -57,7 +57,7 @@ static double sum_parts(const struct pw_cluster *c, const struct pw_parts_known 
 static struct ends find_ends(const struct pw_cluster *c)
 {
     const struct pw_parts_known known =
-        pw_parts_known(c->part_trace, c->nrank_rows, c->torch_init > 0);
+        pw_parts_known(c->part_trace, c->nrank_rows, c->init_source);
     double first = -1, last = -1, after = -1;
     int is_same = 1;
     for (size_t r = 0; known.nranks && known.has_steps && r < c->nrank_rows; r++) {
@@ -959,8 +959,8 @@ static int find_parts_known(struct pw_compare_building *b)
 {
     struct pw_parts_known known[2];
     for (int i = 0; i < 2; i++)
-        known[i] = pw_parts_known(b->runs[i]->part_trace, b->runs[i]->nrank_rows,
-                                  b->runs[i]->torch_init > 0);
+        known[i] =
+            pw_parts_known(b->runs[i]->part_trace, b->runs[i]->nrank_rows, b->runs[i]->init_source);
     b->out->parts_known = pw_parts_known_of_both(known[0], known[1]);
     return b->out->parts_known.nranks > 0;
 }

@@ -233,10 +233,12 @@ static void say_in_call(const char *call, const struct pw_shared *loss, struct p
 static void say_init(const struct pw_figures *f, const struct pw_shared *loss,
                      struct pw_sentence *s)
 {
-    say_in_call(pw_words_init(f->cluster), loss, s);
-    pw_sentence_add(
-        s, ": either it takes that long, or a rank came late to it; the records do not tell "
-           "which");
+    say_in_call(pw_source_init(f->cluster->init_source), loss, s);
+    /* Without MPI it is known when the last rank entered: the waits for it are no part of this. */
+    pw_sentence_add(s, f->cluster->init_source > PW_SOURCE_MPI
+                           ? ", after the last rank had come to it"
+                           : ": either it takes that long, or a rank came late to it; the records "
+                             "do not tell which");
 }
 
 static void say_finalize(const struct pw_figures *f, const struct pw_shared *loss,

@@ -26,7 +26,7 @@ static void add_waits(const struct pw_figures *f, struct pw_total *out)
 {
     const struct pw_cluster *c = f->cluster;
     const struct pw_parts_known known =
-        pw_parts_known(c->part_trace, c->nrank_rows, c->torch_init > 0);
+        pw_parts_known(c->part_trace, c->nrank_rows, c->init_source);
     struct pw_partmean means[PW_PARTS];
     if (!known.nranks || c->restricted_to[0]) {
         out[PW_TOTAL_STEPS].ns = in_steps(f, f->trace_mean.wait_ns);
@@ -118,7 +118,7 @@ void pw_totals_say(const struct pw_figures *f, struct pw_sentence *s)
     struct pw_total totals[PW_TOTALS];
     int left = 0, said = 0;
     pw_totals_find(f, totals);
-    snprintf(in_init, sizeof(in_init), " in %s (", pw_words_init(f->cluster));
+    snprintf(in_init, sizeof(in_init), " in %s (", pw_source_init(f->cluster->init_source));
     for (int i = 0; i < PW_TOTAL_TRANSFERS; i++)
         left += totals[i].is_added;
     for (int i = 0; i < PW_TOTAL_TRANSFERS; i++) {

@@ -47,8 +47,8 @@ static void add_part(struct pw_grid *grid, const struct pw_cluster *c, const str
         pw_grid_cell(grid, "%" PRId32, c->ranks[mean->most_rank].rank);
 }
 
-/* 0 for a part that lies before or after MPI, in a job in which MPI was not seen. PyTorch has the
- * parts before its init_process_group, and none at the end. */
+/* 0 for a part that lies before or after MPI, in a job in which MPI was not seen. PyTorch and
+ * MindSpore have those of the begin, and none of the end. */
 static int is_listed(const struct parts *parts, int i)
 {
     const struct pw_parts_known *known = &parts->known;
@@ -56,7 +56,7 @@ static int is_listed(const struct parts *parts, int i)
     if (part == PW_PART_START || part == PW_PART_INIT)
         return known->has_init || known->has_finalize;
     if (part == PW_PART_FINALIZE || part == PW_PART_END)
-        return known->has_finalize || (known->has_init && !known->is_torch_init);
+        return known->has_finalize || (known->has_init && known->init_source <= PW_SOURCE_MPI);
     return 1;
 }
 
@@ -78,7 +78,7 @@ static int show_parts(const struct pw_page *page)
         {"waiting", 0}, {"longest\nown", 0}, {"on\nrank", 0},
     };
     const struct pw_cluster *c = page->figures->cluster;
-    struct parts parts = {.known = pw_parts_known(c->part_trace, c->nrank_rows, c->torch_init > 0)};
+    struct parts parts = {.known = pw_parts_known(c->part_trace, c->nrank_rows, c->init_source)};
     if (!parts.known.nranks)
         return pw_page_print(page, 2, 2, "Not known: it needs aligned clocks.");
     pw_partmeans(c->part_trace, c->nrank_rows, &parts.known, parts.means);
@@ -130,7 +130,7 @@ static json_t *pw_json_parts(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
     const struct pw_parts_known known =
-        pw_parts_known(c->part_trace, c->nrank_rows, c->torch_init > 0);
+        pw_parts_known(c->part_trace, c->nrank_rows, c->init_source);
     struct pw_partmean means[PW_PARTS];
     if (!known.nranks)
         return json_null();
@@ -150,7 +150,7 @@ static json_t *pw_json_parts(const struct pw_figures *f)
 static bool has_parts(const struct pw_cluster *c)
 {
     const struct pw_parts_known known =
-        pw_parts_known(c->part_trace, c->nrank_rows, c->torch_init > 0);
+        pw_parts_known(c->part_trace, c->nrank_rows, c->init_source);
     return known.nranks > 0 && (known.has_init || known.has_steps || known.has_finalize);
 }
 

@@ -194,7 +194,7 @@ const char *pw_words_stretch(const struct pw_figures *figures,
     const int64_t origin = figures->cluster->bins_start_ns;
     if (straggler->part == PW_PART_START || straggler->part == PW_PART_INIT) {
         snprintf(out, size, "%s %s", straggler->part == PW_PART_START ? "before it entered" : "in",
-                 pw_words_init(figures->cluster));
+                 pw_source_init(figures->cluster->init_source));
         return out;
     }
     if (straggler->part < sizeof(parts) / sizeof(parts[0]) && parts[straggler->part]) {
@@ -206,17 +206,17 @@ const char *pw_words_stretch(const struct pw_figures *figures,
     return out;
 }
 
-const char *pw_words_init(const struct pw_cluster *cluster)
-{
-    return cluster->torch_init > 0 ? "init_process_group" : "MPI_Init";
-}
-
 const char *pw_words_part(int part, const struct pw_parts_known *known)
 {
-    static const char *const torch_words[] = {
+    static const char *const of_gloo[] = {
         [PW_PART_START] = "before init_process_group",
         [PW_PART_INIT] = "in init_process_group",
         [PW_PART_SETUP] = "from init_process_group to the first step",
+    };
+    static const char *const of_mccl[] = {
+        [PW_PART_START] = "before MindSpore's init()",
+        [PW_PART_INIT] = "in MindSpore's init()",
+        [PW_PART_SETUP] = "from MindSpore's init() to the first step",
     };
     static const char *const words[] = {
         [PW_PART_START] = "before MPI_Init",
@@ -233,8 +233,10 @@ const char *pw_words_part(int part, const struct pw_parts_known *known)
         return "before the first step";
     if (part == PW_PART_TAIL && !known->has_finalize)
         return "after the last step";
-    if (known->is_torch_init && part >= PW_PART_START && part <= PW_PART_SETUP)
-        return torch_words[part];
+    if (part >= PW_PART_START && part <= PW_PART_SETUP && known->init_source == PW_SOURCE_GLOO)
+        return of_gloo[part];
+    if (part >= PW_PART_START && part <= PW_PART_SETUP && known->init_source == PW_SOURCE_MCCL)
+        return of_mccl[part];
     return part >= PW_PART_START && part <= PW_PART_END ? words[part] : "";
 }
 

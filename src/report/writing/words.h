@@ -23,9 +23,6 @@ const char *pw_words_steps(const struct pw_figures *figures,
 const char *pw_words_stretch(const struct pw_figures *figures,
                              const struct pw_row_c_straggler *straggler, char *out, size_t size);
 
-/* Returns the call in which the ranks of the job met first: "MPI_Init", or "init_process_group". */
-const char *pw_words_init(const struct pw_cluster *cluster);
-
 /* Returns what a part of the run is: "in MPI_Init", "from MPI_Init to the first step". `known`
  * tells which events separate the parts. */
 const char *pw_words_part(int part, const struct pw_parts_known *known);
