@@ -273,6 +273,19 @@ static void test_connection_to_a_store(void **state)
     ROWS(hang->groups[0].missing, hang->groups[0].nmissing, 4);
 }
 
+/* Of two ranks that are in no call, one has left MindSpore's init(), and one has not come to it. */
+static void test_init_of_mindspore(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS - 2; r++)
+        enter(job, r, PW_OP_Init, 0, -1, -1)->source = PW_SOURCE_MCCL;
+    job->ranks[3].meetings = 1;
+    const struct pw_hang *hang = find(job);
+    ROWS(hang->roots, hang->nroots, 4);
+    ROWS(hang->groups[0].waiting, hang->groups[0].nwaiting, 0, 1, 2);
+    ROWS(hang->groups[0].missing, hang->groups[0].nmissing, 4);
+}
+
 /* A rank that has MPI_COMM_WORLD has left MPI_Init; one that still is in it, which had no CPU, is
  * not said to wait for those that have left, but they for it. */
 static void test_mpi_init(void **state)
@@ -466,6 +479,7 @@ int main(void)
         IN_JOB(test_calls_without_a_number_are_counted),
         IN_JOB(test_creation_of_a_gloo_group),
         IN_JOB(test_connection_to_a_store),
+        IN_JOB(test_init_of_mindspore),
         IN_JOB(test_mpi_init),
         IN_JOB(test_operations_on_files_may_be_left),
         IN_JOB(test_nonblocking_creations_are_no_number),

@@ -103,6 +103,8 @@ static const char *write_name(uint32_t source, uint32_t op, char *out, size_t si
                  op == PW_OP_Init ? " of all ranks" : "");
     } else if (source == PW_SOURCE_GLOO && op == PW_OP_Init_thread) {
         snprintf(out, size, "the connection to PyTorch's TCPStore");
+    } else if (source == PW_SOURCE_MCCL && op == PW_OP_Init) {
+        snprintf(out, size, "%s", pw_source_init(source));
     } else {
         snprintf(out, size, "%s%s", prefix, pw_op_info(op)->name);
         if (length && prefix[length - 1] == ' ')
