@@ -74,6 +74,18 @@ static void test_crash(void **state)
              "them 1.00 s later (signal 15).");
 }
 
+/* Steps count from 0. */
+static void test_crash_in_the_first_step(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make();
+    c->endings[2].step = 0;
+    c->ranks[2].hostname[0] = '\0';
+    check(c, "Rank 2 was killed by signal 11 (Segmentation fault) in step 0, in no MPI call; ranks "
+             "0-1,3 waited for it in MPI_Barrier #30 on MPI_COMM_WORLD, and the launcher ended "
+             "them 1.00 s later (signal 15).");
+}
+
 /* Ranks 1 and 3 are killed for lack of memory, rank 1 first. From the first to the last sample rank
  * 1 grows by 100 MB, and rank 3 by 2500 MB, 2.3 GiB: rank 3 took the memory. Without samples the
  * first is named. */
@@ -438,6 +450,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crash),
+        cmocka_unit_test(test_crash_in_the_first_step),
         cmocka_unit_test(test_rank_that_took_the_memory),
         cmocka_unit_test(test_headline_goes_on_with_the_time_before),
         cmocka_unit_test(test_exception),
