@@ -2,6 +2,7 @@
  * and /events/comm. An operation is one record, and so is init(). */
 #include "collectors/modules.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -66,11 +67,12 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
                       const struct pw_shown_call *call, struct pw_row_open *row)
 {
     const struct state *s = state;
+    /* An MPI library's handle that is a negative number has both bits. */
+    const bool is_ours = (call->handle & PW_MCCL_HANDLE) && !(call->handle & PW_TORCH_HANDLE);
     const struct pw_group_entry *group =
-        call->handle & PW_MCCL_HANDLE ? pw_group_find(&s->groups, call->handle & ~PW_MCCL_HANDLE)
-                                      : NULL;
+        is_ours ? pw_group_find(&s->groups, call->handle & ~PW_MCCL_HANDLE) : NULL;
     (void)segment;
-    if (call->handle & PW_MCCL_HANDLE)
+    if (is_ours)
         row->source = PW_SOURCE_MCCL;
     if (!group)
         return;
