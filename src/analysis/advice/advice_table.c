@@ -84,11 +84,9 @@ static const struct pw_advice_rule rules[] = {
              "Look for virtual machines that are moved or suspended, containers that are paused, "
              "and firmware that halts the host."},
     {STRAGGLER("late_start", PW_CAUSE_LATE_START, PW_ADVICE_ANY),
-     .text =
-         "entered MPI_Init (init_process_group, init()) later than the others, who waited for it. "
-         "Look at what it does "
-         "before: how its host starts processes, loads libraries and Python modules, and "
-         "reads its input."},
+     .text = "came late to MPI_Init, init_process_group or MindSpore's init(), where the others "
+             "waited for it. Look at what it does before: how its host starts processes, loads "
+             "libraries and Python modules, and reads its input."},
     {STRAGGLER("gpu_clocks_throttled", PW_CAUSE_GPU_CLOCKS_THROTTLED, PW_ADVICE_ANY),
      .text = "has a GPU whose clocks are held down. Check its cooling and power supply "
              "(nvidia-smi -q -d PERFORMANCE), and its host for others that heat it; leave the "
