@@ -387,8 +387,8 @@ void pw_bins_choose(struct pw_job *job)
     job->world.bins.last_finalize_ns = all.last_finalize;
     job->world.bins.start_ns = -all.before_start;
     job->world.bins.end_ns = all.end;
-    job->world.bins.init_source =
-        all.init_source == -all.before_init_source ? (int)all.init_source : -1;
+    const int has_init = all.init_source >= 0 && all.init_source == -all.before_init_source;
+    job->world.bins.init_source = has_init ? (int)all.init_source : -1;
     job->world.bins.is_start_known = !all.lacks_init;
     job->world.bins.is_end_known = !all.lacks_finalize;
     /* Without MPI_Init and MPI_Finalize, as with gloo, these parts begin and end with the run,
