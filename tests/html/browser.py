@@ -131,6 +131,7 @@ def selenium():
 def chromium(width=1280, height=800, dark=False):
     """A headless browser whose console messages are kept."""
     webdriver = selenium()
+    from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.chrome.service import Service
     # The same engine, which starts with 40 % of the processor time and has no other mode.
     shell = shutil.which("chromium-headless-shell")
@@ -153,6 +154,9 @@ def chromium(width=1280, height=800, dark=False):
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
         yield browser
     finally:
+        # Debian's chromium-headless-shell is a script whose child is the browser; quit() ends the script only.
+        with contextlib.suppress(WebDriverException):  # it closes before it answers
+            browser.execute_cdp_cmd("Browser.close", {})
         browser.quit()
 
 
