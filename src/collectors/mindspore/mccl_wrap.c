@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/ops.h"
@@ -258,15 +259,16 @@ static void end(struct call *call, size_t count, size_t size, bool is_done)
 
 /* ---- init() ---- */
 
-/* mindspore.communication.init() waits in Initialize() for all workers of the job. The first call
- * is recorded, as MPI_Init is. */
+/* mindspore.communication.init() waits in Initialize() for all workers of the job, if msrun or the
+ * user gave them roles (MS_ROLE). The first call is recorded, as MPI_Init is. Without roles, it may
+ * call MPI_Init itself, which is recorded then, and must not be inside a call that is. */
 static void begin_init(struct call *call)
 {
     static _Atomic bool has_begun;
     *call = (struct call){.group = NULL};
     if (held)
         unlock(held);
-    if (!atomic_exchange(&has_begun, true) && pw_gate->on &&
+    if (!atomic_exchange(&has_begun, true) && getenv("MS_ROLE") && pw_gate->on &&
         (pw_gate->activities & PW_ACTIVITY_MINDSPORE))
         open_call(call, &(struct pw_record){.op = PW_OP_Init,
                                             .torch_call = {.comm = UINT32_MAX, .peer = -1}});
