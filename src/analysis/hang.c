@@ -191,13 +191,16 @@ struct waits {
 static int hang_waits(const struct pw_live *rank, int64_t least_ns)
 {
     const struct pw_live_thread *last = pw_live_main(rank);
-    return last && last->op != PW_OP_None && last->since_ns >= least_ns;
+    return last && last->op != PW_OP_None && last->queue != PW_LIVE_QUEUE &&
+           last->since_ns >= least_ns;
 }
 
 const struct pw_live_thread *pw_hang_other(const struct pw_live *rank)
 {
     const struct pw_live_thread *main = pw_live_main(rank);
-    for (size_t i = 0; main && main->op != PW_OP_None && i < rank->nthreads; i++) {
+    if (!main || main->op == PW_OP_None || main->queue != PW_LIVE_THREAD)
+        return NULL;
+    for (size_t i = 0; i < rank->nthreads; i++) {
         const struct pw_live_thread *t = &rank->threads[i];
         if (t->op != PW_OP_None || t->since_ns < 0)
             continue;
@@ -267,13 +270,16 @@ static bool has_left_init(const struct pw_live *rank)
 
 /* How many calls without numbers the rank has left there, if that tells which `op` it is; -1: not
  * known. Of PyTorch, PW_OP_Init is the creation of a gloo group of all ranks, and PW_OP_Init_thread
- * the connection to a store; of MindSpore, PW_OP_Init is init(). */
+ * the connection to a store; of MindSpore, PW_OP_Init is init(); of NCCL, the creation of a
+ * communicator of all ranks. */
 static int64_t unnumbered(const struct pw_live *rank, uint64_t uid, uint8_t source, uint16_t op)
 {
     if (!uid && is_init(op) && source == PW_SOURCE_GLOO)
         return op == PW_OP_Init ? count_groups_of_all(rank) : rank->meetings;
     if (!uid && is_init(op) && source == PW_SOURCE_MCCL)
         return rank->meetings;
+    if (!uid && is_init(op) && source == PW_SOURCE_NCCL)
+        return rank->nccl_inits;
     if (!uid && is_init(op))
         return has_left_init(rank);
     const struct pw_live_comm *comm = pw_live_comm(rank, uid);
@@ -310,7 +316,8 @@ static bool next_wait(const struct waits *w, const struct pw_live *rank, size_t 
                       struct pw_live_thread *out)
 {
     for (; *at < rank->nthreads; ++*at)
-        if ((w->with_weak || !rank->threads[*at].polls) && !has_requests(rank, *at)) {
+        if ((w->with_weak || !rank->threads[*at].polls) && !has_requests(rank, *at) &&
+            rank->threads[*at].queue != PW_LIVE_QUEUE) {
             *out = rank->threads[(*at)++];
             return true;
         }
@@ -566,6 +573,15 @@ static size_t count_held(const struct waits *w, const int32_t *targets, size_t n
     return held;
 }
 
+/* Whether one of the ranks is held on the GPU: nothing tells that its threads wait for that. */
+static bool has_queue(const struct waits *w, const int32_t *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pw_live_main(&w->ranks[rows[i]])->queue == PW_LIVE_HELD)
+            return true;
+    return false;
+}
+
 static void conclude(struct waits *w, int32_t *lists, int32_t *scratch)
 {
     struct pw_hang *out = w->out;
@@ -582,6 +598,7 @@ static void conclude(struct waits *w, int32_t *lists, int32_t *scratch)
     if (out->ncycle) {
         out->kind = PW_HANG_CYCLE;
         out->held = count_held(w, cycle, out->ncycle, scratch);
+        out->is_likely = has_queue(w, cycle, out->ncycle);
     } else if (out->nroots) {
         out->kind = PW_HANG_HELD;
         out->held = count_held(w, roots, out->nroots, scratch);
@@ -907,12 +924,79 @@ static void settle_thread(const struct waiter *w, const struct pw_live_thread *t
             w->list[i].need = PW_LIVE_EITHER;
 }
 
+static const struct pw_live *member_at(const struct job *job, uint64_t uid, int32_t rank)
+{
+    for (size_t i = 0; i < job->n; i++) {
+        const struct pw_live_comm *comm = pw_live_comm(&job->ranks[i], uid);
+        if (comm && comm->my_rank == rank)
+            return &job->ranks[i];
+    }
+    return NULL;
+}
+
+/* Whether the operation on the GPU cannot end: a member of its communicator has called fewer
+ * collectives, or its peer fewer messages. *peer is the peer of a message; NULL: its messages are
+ * not known. */
+static bool is_held(const struct job *job, const struct pw_live_comm *own,
+                    const struct pw_live_queued *q, const struct pw_live **peer)
+{
+    *peer = NULL;
+    if (pw_op_info(q->op)->cls == PW_CLASS_COLL)
+        return q->seq >= progress_of(job, own->uid).least;
+    *peer = member_at(job, own->uid, q->peer);
+    if (*peer && !(*peer)->messages_known)
+        *peer = NULL;
+    if (!*peer || own->my_rank < 0)
+        return false;
+    const struct pw_live_pair theirs = pair_of(*peer, own->uid, own->my_rank);
+    return (q->op == PW_OP_Recv ? theirs.sent : theirs.received) <= q->seq;
+}
+
+/* Those after the first one that is held cannot end, either. A send may end without its receive, if
+ * it is small: it counts only if nothing else is held. Of a long queue the last ones are known. */
+static void settle_queue(const struct job *job, const struct pw_live *rank,
+                         struct pw_live_thread *queue)
+{
+    const struct pw_live_comm *own = pw_live_comm(rank, queue->comm_uid);
+    const struct pw_live_queued *first = NULL, *unknown = NULL;
+    const struct pw_live *peer, *of_first = NULL;
+    for (size_t i = rank->nqueued; own && i-- > 0;) {
+        const struct pw_live_queued *q = &rank->queued[i];
+        const bool is_weak = q->op == PW_OP_Send;
+        if (q->comm_uid != own->uid || (is_weak && first))
+            continue;
+        const bool is_held_there = is_held(job, own, q, &peer);
+        if (q->op == PW_OP_Recv && !peer && !unknown)
+            unknown = q;
+        if (!is_held_there)
+            continue;
+        first = q;
+        of_first = peer;
+        if (!is_weak)
+            break;
+    }
+    /* What a rank that has not answered has sent is not known: so that this one waits for it, or
+     * not. */
+    first = first ? first : unknown;
+    if (!first)
+        return;
+    const bool is_collective = pw_op_info(first->op)->cls == PW_CLASS_COLL;
+    queue->queue = PW_LIVE_HELD;
+    queue->op = first->op;
+    queue->seq = is_collective ? first->seq : -1;
+    queue->peer = of_first ? of_first->rank : -1;
+    queue->since_ns = first->since_ns;
+}
+
 void pw_awaited_settle(struct pw_live *ranks, size_t n)
 {
     struct progress progress[PROGRESS] = {{0}};
     const struct job job = {ranks, n, progress};
     for (size_t r = 0; r < n; r++) {
         struct pw_live *rank = &ranks[r];
+        for (size_t i = 0; i < rank->nthreads; i++)
+            if (rank->threads[i].queue == PW_LIVE_QUEUE)
+                settle_queue(&job, rank, &rank->threads[i]);
         for (size_t i = 0; i < rank->nrequests;) {
             struct waiter w = {.job = &job, .rank = rank, .list = &rank->requests[i]};
             while (i < rank->nrequests && rank->requests[i].thread == w.list->thread) {

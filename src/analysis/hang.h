@@ -116,7 +116,9 @@ size_t pw_digraph_cycle(const struct pw_digraph *graph, int32_t *cycle, int32_t 
  * waited for. For all others it is not known whether they are missing: never a guess. Of a call
  * that returns with any of its requests, none has completed: it waits for either partner. */
 
-/* Sets `need` of all requests of ranks[n], sorted by rank. */
+/* Sets `need` of all requests of ranks[n], sorted by rank, and which queues are held: operations on
+ * the GPU (struct pw_live_thread) cannot end while a member of their communicator has called fewer
+ * collectives there. */
 void pw_awaited_settle(struct pw_live *ranks, size_t n);
 
 #endif

@@ -1,6 +1,7 @@
 /* Keeps groups by their numbers, process after process; see groups.h. */
 #include "collectors/groups.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "rank/collect/callread.h"
@@ -71,32 +72,73 @@ void pw_group_add_members(struct pw_group_table *table, const struct pw_record *
         }
 }
 
+static void append(struct pw_group_order *order, uint32_t signature)
+{
+    order->ordered++;
+    order->last = order->last * PW_CALLORDER_FACTOR + signature;
+    order->hash[pw_callorder_level((uint32_t)order->ordered)] = order->last;
+}
+
+/* Takes the next one out of those that came early. Returns false when it is not there. */
+static bool append_early(struct pw_group_order *order)
+{
+    for (size_t i = 0; i < order->nearly; i++) {
+        if (order->early[i].seq != order->ordered)
+            continue;
+        append(order, order->early[i].signature);
+        order->early[i] = order->early[--order->nearly];
+        return true;
+    }
+    return false;
+}
+
+void pw_group_order_add(struct pw_group_order *order, int64_t seq, uint32_t signature)
+{
+    if (order->ordered < 0)
+        return;
+    if (signature == PW_REDUCTION_UNKNOWN || seq < order->ordered) {
+        order->ordered = -1;
+    } else if (seq == order->ordered) {
+        append(order, signature);
+        while (append_early(order))
+            ;
+    } else if (order->nearly < sizeof(order->early) / sizeof(order->early[0])) {
+        order->early[order->nearly].seq = seq;
+        order->early[order->nearly++].signature = signature;
+    } else {
+        order->ordered = -1;
+    }
+}
+
+void pw_group_order_show(const struct pw_group_order *order, struct pw_live_comm *out)
+{
+    for (unsigned level = 0; level < PW_CALLORDER_LEVELS; level++) {
+        const uint32_t count =
+            order->ordered < 0 ? 0 : pw_callorder_at((uint32_t)order->ordered, level);
+        if (count)
+            out->order[out->norder++] = (struct pw_live_order){count, order->hash[level]};
+    }
+}
+
 void pw_group_count(struct pw_group_entry *group, const struct pw_record *record)
 {
-    const uint32_t signature = pw_callread_sign(record);
     pw_count_collective(&group->row, record->torch_call.seq);
-    if (group->ordered != record->torch_call.seq || signature == PW_REDUCTION_UNKNOWN ||
-        (record->flags & PW_FLAG_ERROR)) {
-        group->ordered = -1;
-        return;
-    }
-    group->ordered++;
-    group->last = group->last * PW_CALLORDER_FACTOR + signature;
-    group->hash[pw_callorder_level((uint32_t)group->ordered)] = group->last;
+    pw_group_order_add(&group->order, record->torch_call.seq,
+                       record->flags & PW_FLAG_ERROR ? PW_REDUCTION_UNKNOWN
+                                                     : pw_callread_sign(record));
 }
 
 static void add_live(const struct pw_group_table *table, const struct pw_group_entry *group,
                      struct pw_live *live)
 {
     const struct pw_row_comms *row = &group->row;
-    struct pw_live_comm comm = {
-        .uid = row->uid, .source = row->source, .size = row->size, .reached = row->collectives};
-    for (unsigned level = 0; live->wants_order && level < PW_CALLORDER_LEVELS; level++) {
-        const uint32_t count =
-            group->ordered < 0 ? 0 : pw_callorder_at((uint32_t)group->ordered, level);
-        if (count)
-            comm.order[comm.norder++] = (struct pw_live_order){count, group->hash[level]};
-    }
+    struct pw_live_comm comm = {.uid = row->uid,
+                                .source = row->source,
+                                .size = row->size,
+                                .my_rank = -1,
+                                .reached = row->collectives};
+    if (live->wants_order)
+        pw_group_order_show(&group->order, &comm);
     pw_live_add_comm(live, &comm, pw_rankfile_borrow_text(table->file, row->name));
 }
 

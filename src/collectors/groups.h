@@ -1,19 +1,36 @@
 /* Groups of ranks whose records the probe writes when a group is first used: process groups on Gloo
  * (torch/torch_tool.c) and MindSpore's groups (mindspore/mccl_tool.c). Writes their rows of /comms
- * and /comm_members. Tool code, used by these two modules only; a table belongs to one of them.
- */
+ * and /comm_members. Tool code, used by these two modules only; a table belongs to one of them. The
+ * module nccl uses the order of collectives. */
 #ifndef PW_COLLECTORS_GROUPS_H
 #define PW_COLLECTORS_GROUPS_H
 
 #include "rank/collect/module.h"
 
+/* The order of the collectives of a group or communicator (core/callorder.h), from its records.
+ * Those of different threads come in another order than they were called in. */
+struct pw_group_order {
+    /* How many are in the hashes; -1: one is missing in the records, so that the order is not
+     * known. */
+    int64_t ordered;
+    uint64_t last, hash[PW_CALLORDER_LEVELS]; /* the last hash, and that of each level */
+    struct {
+        int64_t seq;
+        uint32_t signature;
+    } early[16]; /* those that came before one with a lower number */
+    size_t nearly;
+};
+
+/* Takes a collective; a `signature` PW_REDUCTION_UNKNOWN ends the order. */
+void pw_group_order_add(struct pw_group_order *order, int64_t seq, uint32_t signature);
+
+/* Adds the order to what is shown of the communicator. */
+void pw_group_order_show(const struct pw_group_order *order, struct pw_live_comm *out);
+
 struct pw_group_entry {
     struct pw_row_comms row;
     int32_t file_row, known; /* known: number of members written */
-    /* The order of its collectives (core/callorder.h). `ordered`: how many are in the hashes; -1:
-     * one is missing in the records, so that the order is not known. */
-    int64_t ordered;
-    uint64_t last, hash[PW_CALLORDER_LEVELS]; /* the last hash, and that of each level */
+    struct pw_group_order order;
 };
 
 struct pw_group_table {

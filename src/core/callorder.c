@@ -21,13 +21,18 @@ static int64_t equal_bytes(uint16_t op, int64_t sent, int64_t received)
     }
 }
 
-uint32_t pw_callorder_sign(uint16_t op, int32_t root, int64_t sent_bytes, int64_t recv_bytes,
-                           bool has_size)
+uint32_t pw_callorder_sign_block(uint16_t op, int32_t root, int64_t bytes)
 {
-    const int64_t bytes = has_size ? equal_bytes(op, sent_bytes, recv_bytes) : 0;
     uint64_t hash = ((uint64_t)op << 32 | (uint32_t)root) * PW_CALLORDER_FACTOR;
     if (bytes < 0)
         return PW_REDUCTION_UNKNOWN;
     hash = ((hash ^ hash >> 29) + (uint64_t)bytes) * PW_CALLORDER_FACTOR;
     return (uint32_t)(hash >> 32) & ~(uint32_t)PW_CALLORDER_REDUCTION_MASK;
+}
+
+uint32_t pw_callorder_sign(uint16_t op, int32_t root, int64_t sent_bytes, int64_t recv_bytes,
+                           bool has_size)
+{
+    return pw_callorder_sign_block(op, root,
+                                   has_size ? equal_bytes(op, sent_bytes, recv_bytes) : 0);
 }

@@ -82,6 +82,9 @@ struct pw_ordered_call {
 uint32_t pw_callorder_sign(uint16_t op, int32_t root, int64_t sent_bytes, int64_t recv_bytes,
                            bool has_size);
 
+/* The same of an operation of NCCL, whose blocks have `bytes` on all members; -1 not known. */
+uint32_t pw_callorder_sign_block(uint16_t op, int32_t root, int64_t bytes);
+
 static inline size_t pw_callorder_level(uint32_t count)
 {
     return (size_t)__builtin_ctz(count | 1u << (PW_CALLORDER_LEVELS - 1));

@@ -45,12 +45,14 @@ void pw_live_fini(struct pw_live *live)
     free(live->comms);
     free(live->requests);
     free(live->pairs);
+    free(live->queued);
     free(live->last_steps);
     live->last_steps = NULL;
     live->nlast_steps = 0;
     live->requests = NULL;
     live->pairs = NULL;
-    live->nrequests = live->npairs = 0;
+    live->queued = NULL;
+    live->nrequests = live->npairs = live->nqueued = 0;
     live->stacks = NULL;
     live->threads = NULL;
     live->comms = NULL;
@@ -74,16 +76,49 @@ void pw_live_add_comm(struct pw_live *live, const struct pw_live_comm *comm, con
     snprintf(out->name, sizeof(out->name), "%s", name);
 }
 
+static int has_twin(const struct pw_live *live, size_t i)
+{
+    for (size_t k = 0; live->comms[i].name[0] && k < live->ncomms; k++)
+        if (k != i && strcmp(live->comms[k].name, live->comms[i].name) == 0)
+            return 1;
+    return 0;
+}
+
+void pw_live_distinguish(struct pw_live *live)
+{
+    uint8_t twins[PW_LIVE_COMMS];
+    for (size_t i = 0; i < live->ncomms; i++)
+        twins[i] = (uint8_t)has_twin(live, i);
+    for (size_t i = 0; i < live->ncomms; i++) {
+        char *name = live->comms[i].name;
+        const size_t length = strnlen(name, PW_LIVE_NAME - 8);
+        if (twins[i])
+            snprintf(name + length, 8, " 0x%04x", (unsigned)(live->comms[i].uid & 0xffff));
+    }
+}
+
 static int is_later(const struct pw_live_thread *a, const struct pw_live_thread *b)
 {
     return a->since_ns >= 0 && (b->since_ns < 0 || a->since_ns < b->since_ns);
+}
+
+/* Whether `a` rather than `b`, which comes before it, stands for the rank. */
+static int is_nearer(const struct pw_live_thread *a, const struct pw_live_thread *b)
+{
+    if (a->queue == PW_LIVE_QUEUE || b->queue == PW_LIVE_QUEUE)
+        return a->queue != PW_LIVE_QUEUE || (b->queue == PW_LIVE_QUEUE && is_later(a, b));
+    if (a->queue == b->queue)
+        return a->queue == PW_LIVE_HELD ? a->since_ns > b->since_ns : is_later(a, b);
+    if (a->queue == PW_LIVE_HELD)
+        return b->op == PW_OP_None || is_later(a, b);
+    return a->op != PW_OP_None && is_later(a, b);
 }
 
 const struct pw_live_thread *pw_live_main(const struct pw_live *live)
 {
     const struct pw_live_thread *best = NULL;
     for (size_t i = 0; i < live->nthreads; i++)
-        if (!best || is_later(&live->threads[i], best))
+        if (!best || is_nearer(&live->threads[i], best))
             best = &live->threads[i];
     return best;
 }

@@ -19,11 +19,23 @@ enum {
     PW_LIVE_PLACE = 256,
     PW_LIVE_REQUESTS = 256,
     PW_LIVE_PAIRS = 1024,
+    PW_LIVE_QUEUED = 1024,
     PW_LIVE_STEPS = 256,
     PW_LIVE_PHASES = 5, /* data to optimizer: enum pw_phase, less 1 */
 };
 
-/* A thread that has recorded something and has not ended. */
+/* Which kind of row of `threads` it is. */
+enum pw_live_queue {
+    PW_LIVE_THREAD, /* a thread */
+    PW_LIVE_QUEUE,  /* the operations of a communicator that the rank has given to the GPU: `op` is
+                     * the last one, and nothing tells that it has not ended */
+    PW_LIVE_HELD,   /* the same; `op` is the first one that cannot end, as a member has not called
+                     * it. Set by analysis/hang.h */
+    PW_LIVE_QUEUES
+};
+
+/* A thread that has recorded something and has not ended; or the operations that the rank has given
+ * to the GPU on a communicator, which stands for a thread that waits in them. */
 struct pw_live_thread {
     int32_t tid;
     uint16_t thread;   /* number of the thread, in the order of their first records */
@@ -39,6 +51,7 @@ struct pw_live_thread {
     int32_t peer;      /* world rank of the partner or root; -1 none, any or not known */
     int32_t tag;
     uint32_t signature; /* of a collective (core/callorder.h) */
+    uint8_t queue;      /* enum pw_live_queue */
     uint8_t polls;    /* 1: it is in no call, but calls `op`, a test or probe, again and again, and
                        * none completes anything */
     int32_t unlisted; /* open requests of the call that are in no row of `requests` */
@@ -70,10 +83,20 @@ struct pw_live_request {
 /* The messages between this rank and another one on a communicator, since the start. */
 struct pw_live_pair {
     uint64_t comm_uid;
-    int32_t peer;     /* world rank */
+    int32_t peer;     /* world rank; of NCCL: rank in the communicator */
     int64_t sent;     /* sends that have completed, */
     int64_t sending;  /* and those that a request is open for */
     int64_t received; /* receives that have completed */
+};
+
+/* A collective or a message that the rank has given to the GPU, one of the last on its
+ * communicator. */
+struct pw_live_queued {
+    uint64_t comm_uid;
+    int64_t seq; /* of a message: its number among those of its direction and peer, from 0 */
+    int64_t since_ns;
+    uint16_t op;
+    int32_t peer; /* of a message: the peer's rank in the communicator; else -1 */
 };
 
 /* The hash of the order of a communicator after `count` collectives (core/callorder.h). */
@@ -87,6 +110,7 @@ struct pw_live_comm {
     char name[PW_LIVE_NAME]; /* "" when it has none */
     uint8_t source;          /* enum pw_source: whose it is */
     int32_t size;            /* number of ranks; of an intercommunicator: of both groups */
+    int32_t my_rank;         /* in it, of NCCL; else -1 */
     int64_t reached;         /* collectives that this rank has left, or begun if nonblocking */
     int64_t unnumbered;      /* pw_live_is_counted() calls on it that the rank has left; -1 not
                               * known */
@@ -132,7 +156,7 @@ struct pw_live {
     int32_t rank, world_size;
     char hostname[PW_LIVE_NAME];
     int64_t pid;    /* of the process that records */
-    char state;     /* its state as in /proc: R, S, D, T, Z; '?' not readable */
+    char state;     /* its state as in /proc: R, S, D, T, Z; X: it has ended; '?' not readable */
     int unrecorded; /* enum pw_unrecorded: why its MPI calls are not recorded */
     int64_t step;   /* the step that it is in; -1 none */
     int64_t events, dropped;
@@ -160,13 +184,18 @@ struct pw_live {
     size_t nrequests;
     struct pw_live_pair *pairs;
     size_t npairs;
-    int pairs_known; /* 1: `pairs` has every message of the rank */
+    int pairs_known;               /* 1: `pairs` has every message of the rank */
+    int messages_known;            /* 1: `pairs` has every message of the rank by NCCL */
+    struct pw_live_queued *queued; /* of all communicators that have a queue in `threads`, newest
+                                    * first */
+    size_t nqueued;
     /* Call stacks; none when the request did not ask for them. */
     struct pw_live_stack *stacks;
     size_t nstacks;
     char stack_problem[PW_LIVE_PROBLEM];  /* why no stacks could be read; "" otherwise */
     char python_problem[PW_LIVE_PROBLEM]; /* the same of the Python frames in them */
     int64_t stopped_ns;                   /* how long the program was stopped to read them */
+    int64_t nccl_inits;                   /* NCCL communicators of all ranks that it has made */
     int64_t meetings;                     /* how many of PyTorch's TCPStores it has connected to, or
                                              how many times it has left MindSpore's init() */
 };
@@ -192,9 +221,13 @@ const struct pw_live_comm *pw_live_comm(const struct pw_live *live, uint64_t uid
  */
 void pw_live_add_comm(struct pw_live *live, const struct pw_live_comm *comm, const char *name);
 
+/* Adds a part of the uid to names that two communicators have. */
+void pw_live_distinguish(struct pw_live *live);
+
 /* Returns the thread that stands for the rank: the one that entered or left a call last. A helper
  * thread that waits for messages, or a thread that only started MPI, did so long before the working
- * thread's last call. NULL when no thread has recorded anything. */
+ * thread's last call. What is held on the GPU stands for a rank that has not entered a call since;
+ * of several, the first that was held. NULL when no thread has recorded anything. */
 const struct pw_live_thread *pw_live_main(const struct pw_live *live);
 
 #endif

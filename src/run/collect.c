@@ -220,6 +220,7 @@ static void set_up_segment(struct collector *c, const struct pw_journal_head *he
     c->segment->level = (uint32_t)pw_option_int(&c->run->options, PW_OPT_LEVEL);
     c->segment->activities = head->activities;
     c->segment->stack_depth = head->stack_depth;
+    c->segment->world_size = c->run->id.size;
     c->segment->waits = strcmp(c->run->options.text[PW_OPT_ON_FULL], "wait") == 0;
     c->segment->test_clock = head->test_clock;
     c->segment->clock_domain = head->id.clock_domain_hash;

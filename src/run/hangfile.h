@@ -10,6 +10,10 @@
  * standard error. A call that is open for less than `least_ns` does not count as waiting. */
 void pw_hangfile_write(struct pw_inquiry *inquiry, int64_t least_ns);
 
+/* Whether a rank waits for `least_ns` or longer in an operation on a GPU that another one has not
+ * called, or has called another in its place. */
+int pw_hangfile_is_held(struct pw_inquiry *inquiry, int64_t least_ns);
+
 /* Lists the running ranks that did not answer: *silent is sorted; free() it. Returns their
  * number. */
 size_t pw_hangfile_silent(const struct pw_inquiry *inquiry, int32_t **silent);

@@ -39,8 +39,8 @@ static uint16_t op_of(const struct pw_live_thread *t)
 static const struct pw_live_thread *open_call(const struct pw_live *live, uint64_t uid)
 {
     for (size_t i = 0; i < live->nthreads; i++)
-        if (live->threads[i].comm_uid == uid && live->threads[i].seq >= 0 &&
-            pw_op_info(op_of(&live->threads[i]))->cls == PW_CLASS_COLL)
+        if (live->threads[i].queue == PW_LIVE_THREAD && live->threads[i].comm_uid == uid &&
+            live->threads[i].seq >= 0 && pw_op_info(op_of(&live->threads[i]))->cls == PW_CLASS_COLL)
             return &live->threads[i];
     return NULL;
 }
@@ -388,7 +388,7 @@ void pw_ordercheck_find(const struct pw_inquiry *inquiry, struct pw_order_findin
     for (size_t row = 0; row < inquiry->n && c.samples; row++)
         for (size_t i = 0; i < inquiry->lives[row].ncomms; i++) {
             const struct pw_live_comm *comm = &inquiry->lives[row].comms[i];
-            if (comm->size < 2 || is_seen(inquiry, row, comm->uid))
+            if (comm->size == 1 || is_seen(inquiry, row, comm->uid)) /* 0: not known */
                 continue;
             c.uid = comm->uid;
             check_comm(&c, out);

@@ -29,6 +29,7 @@ void pw_run_watch_init(struct pw_run_watch *w, const struct pw_options *options)
 {
     w->pace_step = -1;
     w->steps_per_1000s = -1;
+    w->queue_seen = -1;
     w->hang_ns = pw_option_int(options, PW_OPT_HANG_TIMEOUT) * SECOND;
 }
 
@@ -87,6 +88,7 @@ static void carry_out(struct pw_run_watch *w, const struct pw_request *request,
         break;
     case PW_REQUEST_SNAPSHOT:
     case PW_REQUEST_ORDER:
+    case PW_REQUEST_QUEUES:
         pw_drain_sync(w->drain);
         break;
     default:
@@ -104,6 +106,19 @@ static int64_t least_of(const struct pw_run_watch *w)
     return w->hang_ns / 2 < SECOND ? w->hang_ns / 2 : SECOND;
 }
 
+/* The ranks are being asked about the operations on GPUs: this one need not ask about those that it
+ * has called. */
+static void see_queue(struct pw_run_watch *w, const struct pw_request *request)
+{
+    int64_t start;
+    const int64_t waited = pw_drain_queued(w->drain, &start);
+    if (request->is_hang)
+        w->is_held = 0;
+    if ((request->is_hang || request->kind == PW_REQUEST_QUEUES) && waited >= w->hang_ns &&
+        start > w->queue_seen)
+        w->queue_seen = start;
+}
+
 static void answer(struct pw_run_watch *w, const struct pw_request *request)
 {
     pid_t owner = atomic_load(&w->segment->owner_pid);
@@ -116,12 +131,14 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
         .wants_steps = request->wants_steps,
         .steps_after = request->steps_after,
         .usage = {.samples = -1},
-        .wants_order = request->is_hang || request->kind == PW_REQUEST_ORDER,
+        .wants_order = request->is_hang || request->kind == PW_REQUEST_ORDER ||
+                       request->kind == PW_REQUEST_QUEUES,
     };
     snprintf(live.hostname, sizeof(live.hostname), "%s", w->id->hostname);
     /* Now, not after the stacks: a call that begins meanwhile is not in the answer. One that does
      * not yet count as waiting is reported later, as it may close a circle. */
     const uint64_t reported = pw_drain_last_entry(w->drain, least_of(w));
+    see_queue(w, request);
     int err = pw_drain_live(w->drain, &live);
     live.state = process_state((pid_t)live.pid);
     carry_out(w, request, &live);
@@ -193,27 +210,39 @@ static void answer_if_asked(struct pw_run_watch *w, int is_due, int64_t now)
     w->asked_until_ns = pw_local_ns() + ASKED_NS;
 }
 
-/* Makes an inquiry when a call takes too long. The first rank that can make the request writes the
- * report. */
-static void ask_if_hung(struct pw_run_watch *w, int64_t now)
+/* Makes the request. The first rank that can do so evaluates the answers. */
+static void ask(struct pw_run_watch *w, const struct pw_request *wanted, int64_t now)
 {
-    uint64_t start;
-    if (!w->hang_ns || w->is_gathering ||
-        pw_drain_longest_call(w->drain, w->reported, &start) < w->hang_ns)
-        return;
+    struct pw_request request;
     if (!w->inquiry.dir[0])
         pw_inquiry_init(&w->inquiry, w->dir);
-    const struct pw_request wanted = {.wants_stacks = 1, .is_hang = 1};
-    struct pw_request request;
-    int err = pw_inquiry_begin(&w->inquiry, &wanted);
+    int err = pw_inquiry_begin(&w->inquiry, wanted);
     if (err == 0) {
         w->is_gathering = 1;
+        w->asks_queues = wanted->kind == PW_REQUEST_QUEUES;
         w->gather_until_ns = now + GATHER_NS;
         if (pw_inquiry_find(w->dir, &request) && !w->is_stacking)
             begin_answer(w, &request, now);
     } else if (err != -EBUSY) {
         pw_debug(PW_LOG_WATCH, 1, "cannot ask the other ranks: %s", strerror(-err));
     }
+}
+
+/* Makes an inquiry when a call takes too long. That nothing new is called on a GPU does not tell
+ * that something waits there: first the ranks are asked for that alone, which does not stop them.
+ */
+static void ask_if_hung(struct pw_run_watch *w, int64_t now)
+{
+    const struct pw_request hang = {.wants_stacks = 1, .is_hang = 1};
+    const struct pw_request queues = {.kind = PW_REQUEST_QUEUES};
+    uint64_t start;
+    int64_t queued;
+    if (!w->hang_ns || w->is_gathering)
+        return;
+    if (w->is_held || pw_drain_longest_call(w->drain, w->reported, &start) >= w->hang_ns)
+        ask(w, &hang, now);
+    else if (pw_drain_queued(w->drain, &queued) >= w->hang_ns && queued > w->queue_seen)
+        ask(w, &queues, now);
 }
 
 /* Where ranks did not answer, asks again at the next look: a collector that had no CPU may answer
@@ -223,6 +252,13 @@ static void report(struct pw_run_watch *w)
     enum { MOST_AGAIN = 3 };
     int32_t *silent = NULL;
     pw_inquiry_end(&w->inquiry);
+    if (w->asks_queues) {
+        w->is_held = pw_hangfile_is_held(&w->inquiry, w->hang_ns);
+        pw_inquiry_fini(&w->inquiry);
+        w->is_gathering = 0;
+        return;
+    }
+    w->is_held = 0;
     pw_hangfile_write(&w->inquiry, least_of(w));
     if (pw_hangfile_silent(&w->inquiry, &silent) && w->asked_again < MOST_AGAIN) {
         w->asked_again++;

@@ -24,6 +24,10 @@ struct pw_run_watch {
     int64_t hang_ns;            /* 0: no watchdog */
     int64_t next_look_ns;
     uint64_t reported; /* ticks: calls that were entered until then are in a report already */
+    /* Of operations on the GPU that were called until then, local ns, the ranks were asked already
+     * whether they wait. `is_held`: they do, and no report tells it yet. */
+    int64_t queue_seen;
+    int is_held, asks_queues;
     char answered[PW_NONCE_SIZE];
     /* Until then, checks for requests often, because a program that has asked may ask again. */
     int64_t asked_until_ns;

@@ -16,6 +16,7 @@ struct job {
     struct pw_live_comm comms[RANKS];
     struct pw_live_request requests[RANKS][MOST];
     struct pw_live_pair pairs[RANKS][MOST];
+    struct pw_live_queued queued[RANKS][MOST];
     struct pw_hang hang;
     int32_t scratch[4096];
 };
@@ -35,7 +36,9 @@ static int setup(void **state)
             .ncomms = 1,
             .requests = job->requests[r],
             .pairs = job->pairs[r],
+            .queued = job->queued[r],
             .pairs_known = 1,
+            .messages_known = 1,
         };
     }
     assert_true(pw_hang_scratch(RANKS, RANKS * (MOST + 1)) <= 4096);
@@ -343,6 +346,177 @@ static void test_sendrecv(void **state)
     assert_int_equal(hang->kind, PW_HANG_UNKNOWN);
 }
 
+/* ---- operations on GPUs ---- */
+
+/* The rank has called `n` collectives on the communicator, the last of them 10 s ago and the one
+ * before each a second earlier, of which the last `kept` are known. */
+static void queue(struct job *job, int rank, int64_t n, int kept)
+{
+    job->comms[rank].reached = n;
+    job->threads[rank] = (struct pw_live_thread){.queue = PW_LIVE_QUEUE,
+                                                 .op = PW_OP_Bcast,
+                                                 .since_ns = 10 * S,
+                                                 .comm_uid = WORLD,
+                                                 .seq = n - 1,
+                                                 .peer = -1};
+    job->ranks[rank].nqueued = 0;
+    for (int i = 0; i < kept; i++)
+        job->queued[rank][job->ranks[rank].nqueued++] =
+            (struct pw_live_queued){.comm_uid = WORLD,
+                                    .seq = n - 1 - i,
+                                    .since_ns = (10 + i) * S,
+                                    .op = i ? PW_OP_Allreduce : PW_OP_Bcast,
+                                    .peer = -1};
+}
+
+/* Rank 3 has called 5, the others 7: theirs of number 5 cannot end, since 11 s. */
+static void test_what_a_member_has_not_called_is_held(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS; r++)
+        queue(job, r, r == 3 ? 5 : 7, 3);
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    assert_int_equal(hang->nroots, 1);
+    assert_int_equal(hang->roots[0], 3);
+    assert_int_equal(hang->held, 3);
+    assert_int_equal(hang->ngroups, 1);
+    assert_int_equal(hang->groups[0].seq, 5);
+    assert_int_equal(hang->groups[0].op, PW_OP_Allreduce);
+    assert_int_equal(hang->groups[0].waited_ns, 11 * S);
+    assert_int_equal(job->threads[0].queue, PW_LIVE_HELD);
+    assert_int_equal(job->threads[3].queue, PW_LIVE_QUEUE);
+}
+
+/* What all have called may have ended. */
+static void test_what_all_members_have_called_is_not_held(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS; r++)
+        queue(job, r, 7, 3);
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_NOBODY);
+    assert_int_equal(hang->waiting, 0);
+    assert_int_equal(hang->ngroups, 0);
+}
+
+/* Of more than are known, the oldest that is known is held, too. */
+static void test_of_a_long_queue_the_oldest_known_is_named(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS; r++)
+        queue(job, r, r == 3 ? 5 : 90, 3);
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->roots[0], 3);
+    assert_int_equal(hang->groups[0].seq, 87);
+    assert_int_equal(hang->groups[0].nmissing, 1);
+}
+
+/* The others have not answered: who is missing is not known. */
+static void test_a_queue_alone_tells_nothing(void **state)
+{
+    struct job *job = *state;
+    queue(job, 0, 7, 3);
+    for (int r = 1; r < RANKS; r++)
+        job->ranks[r].ncomms = 0;
+    assert_int_equal(find(job)->kind, PW_HANG_NOBODY);
+}
+
+/* A rank that is in a call since waits there, and not on the GPU. */
+static void test_a_call_since_then_stands_for_the_rank(void **state)
+{
+    struct job *job = *state;
+    struct pw_live_thread both[2];
+    for (int r = 0; r < RANKS; r++)
+        queue(job, r, r == 3 ? 5 : 7, 3);
+    both[0] = job->threads[0];
+    both[1] = (struct pw_live_thread){.op = PW_OP_Recv, .since_ns = 5 * S, .seq = -1, .peer = 1};
+    job->ranks[0].threads = both;
+    job->ranks[0].nthreads = 2;
+    pw_awaited_settle(job->ranks, RANKS);
+    assert_ptr_equal(pw_live_main(&job->ranks[0]), &both[1]);
+    both[1].since_ns = 20 * S; /* it was in that call before */
+    assert_ptr_equal(pw_live_main(&job->ranks[0]), &both[0]);
+    both[1].op = PW_OP_None; /* it has left a call since, which tells nothing */
+    both[1].since_ns = 5 * S;
+    assert_ptr_equal(pw_live_main(&job->ranks[0]), &both[0]);
+    both[0].queue = PW_LIVE_QUEUE;
+    assert_ptr_equal(pw_live_main(&job->ranks[0]), &both[1]);
+}
+
+/* A pipeline of the ranks 0 to 3: each has received and sent 3 messages, but rank 1 has sent 2. Its
+ * ranks in the communicator are those of the job, backwards. */
+static void make_pipeline(struct job *job)
+{
+    for (int r = 0; r < RANKS; r++) {
+        const int64_t sent = r == 1 ? 2 : 3;
+        queue(job, r, 0, 0);
+        job->comms[r].my_rank = RANKS - 1 - r;
+        if (r > 0) {
+            exchange(job, r, RANKS - r, 0, 3);
+            job->queued[r][job->ranks[r].nqueued++] =
+                (struct pw_live_queued){WORLD, 2, 10 * S, PW_OP_Recv, RANKS - r};
+        }
+        if (r < RANKS - 1) {
+            exchange(job, r, RANKS - 2 - r, sent, 0);
+            job->queued[r][job->ranks[r].nqueued++] =
+                (struct pw_live_queued){WORLD, sent - 1, 12 * S, PW_OP_Send, RANKS - 2 - r};
+        }
+    }
+}
+
+static void test_a_message_that_was_not_sent(void **state)
+{
+    struct job *job = *state;
+    make_pipeline(job);
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    assert_int_equal(hang->nroots, 1);
+    assert_int_equal(hang->roots[0], 1);
+    assert_int_equal(hang->held, 1); /* rank 3 has what rank 2 has sent */
+    assert_int_equal(job->threads[2].queue, PW_LIVE_HELD);
+    assert_int_equal(job->threads[2].op, PW_OP_Recv);
+    assert_int_equal(job->threads[2].peer, 1);
+}
+
+/* What rank 1 has sent is not known: rank 2 may wait for it, and is not to blame that rank 3 waits.
+ */
+static void test_messages_of_a_rank_that_is_not_known(void **state)
+{
+    struct job *job = *state;
+    make_pipeline(job);
+    job->pairs[2][1].sent = 2;
+    job->ranks[1].messages_known = 0;
+    const struct pw_hang *hang = find(job);
+    assert_int_equal(job->threads[2].queue, PW_LIVE_HELD);
+    assert_int_equal(job->threads[2].peer, -1);
+    assert_int_equal(job->threads[3].peer, 2);
+    assert_int_equal(hang->kind, PW_HANG_HELD);
+    assert_int_equal(hang->waiting, 2);
+}
+
+/* A send that its peer has not received counts, unless a later operation is held for sure. */
+static void test_a_send_may_have_ended(void **state)
+{
+    struct job *job = *state;
+    for (int r = 0; r < RANKS; r++) {
+        queue(job, r, r == 3 ? 5 : 7, 3);
+        job->comms[r].my_rank = r;
+    }
+    exchange(job, 0, 1, 1, 0);
+    job->queued[0][job->ranks[0].nqueued++] =
+        (struct pw_live_queued){WORLD, 0, 20 * S, PW_OP_Send, 1};
+    pw_awaited_settle(job->ranks, RANKS);
+    assert_int_equal(job->threads[0].op, PW_OP_Allreduce);
+    queue(job, 3, 7, 3);
+    queue(job, 0, 7, 3);
+    job->queued[0][job->ranks[0].nqueued++] =
+        (struct pw_live_queued){WORLD, 0, 20 * S, PW_OP_Send, 1};
+    pw_awaited_settle(job->ranks, RANKS);
+    assert_int_equal(job->threads[0].op, PW_OP_Send);
+    assert_int_equal(job->threads[0].peer, 1);
+}
+
 int main(void)
 {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -360,6 +534,14 @@ int main(void)
         CASE(test_all_poll),
         CASE(test_calls_without_a_known_partner),
         CASE(test_sendrecv),
+        CASE(test_what_a_member_has_not_called_is_held),
+        CASE(test_what_all_members_have_called_is_not_held),
+        CASE(test_of_a_long_queue_the_oldest_known_is_named),
+        CASE(test_a_queue_alone_tells_nothing),
+        CASE(test_a_call_since_then_stands_for_the_rank),
+        CASE(test_a_message_that_was_not_sent),
+        CASE(test_messages_of_a_rank_that_is_not_known),
+        CASE(test_a_send_may_have_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,6 +129,7 @@ static void forget(struct fixture *f)
 {
     free(f->live.requests);
     free(f->live.pairs);
+    f->live.pairs = NULL;
     f->live.nrequests = f->live.npairs = 0;
 }
 

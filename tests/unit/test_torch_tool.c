@@ -225,10 +225,11 @@ static void assert_order(struct bench *b, size_t norder, uint32_t count, uint64_
     pw_live_fini(&live);
 }
 
-/* After two operations the hashes of #1 and of #2 are kept: a x factor + b. A missing operation
- * ends the comparison. */
+/* After two operations the hashes of #1 and of #2 are kept: a x factor + b. Another thread's record
+ * may come late; an operation that is missing for long ends the comparison. */
 static void test_order_of_collectives(void **state)
 {
+    enum { EARLY = 16 }; /* operations that are kept while one before them is missing */
     struct bench *b = *state;
     const uint64_t reduce = pw_callorder_sign(PW_OP_Allreduce, -1, 400, 400, true);
     const uint64_t barrier = pw_callorder_sign(PW_OP_Barrier, -1, 0, 0, true);
@@ -239,8 +240,13 @@ static void test_order_of_collectives(void **state)
     assert_order(b, 2, 1, reduce);
     assert_order(b, 2, 2, reduce * PW_CALLORDER_FACTOR + barrier);
     call(b, 4, PW_OP_Barrier, 1200);
+    assert_order(b, 2, 2, reduce * PW_CALLORDER_FACTOR + barrier);
+    call(b, 3, PW_OP_Allreduce, 1300);
+    assert_order(b, 3, 3, (reduce * PW_CALLORDER_FACTOR + barrier) * PW_CALLORDER_FACTOR + reduce);
+    for (int i = 0; i <= EARLY; i++)
+        call(b, (uint32_t)(6 + i), PW_OP_Barrier, (uint64_t)(1400 + 10 * i));
     assert_order(b, 0, 0, 0);
-    free(close_bench(b, 3, 0));
+    free(close_bench(b, 4 + EARLY + 1, 0));
 }
 
 /* Sizes that must be equal are part of a signature, others are not. */

@@ -265,6 +265,7 @@ static void fill_last(struct last *last, const struct pw_endings *e, int64_t wor
         for (; member < g->nmembers && g->members[member].rank == rank->rank; member++)
             rank->comms[rank->ncomms++] =
                 (struct pw_live_comm){.uid = g->members[member].uid,
+                                      .my_rank = -1,
                                       .size = g->members[member].size,
                                       .reached = g->members[member].reached,
                                       .unnumbered = -1};

@@ -259,7 +259,8 @@ void pw_mpi_open_add(const struct pw_segment_shared *segment, struct pw_mpi_pair
 {
     struct table t = {.pid = (pid_t)live->pid, .places = &segment->requests};
     live->requests = calloc(PW_LIVE_REQUESTS, sizeof(*live->requests));
-    live->pairs = calloc(PW_LIVE_PAIRS, sizeof(*live->pairs));
+    if (!live->pairs)
+        live->pairs = calloc(PW_LIVE_PAIRS, sizeof(*live->pairs));
     t.entries = malloc(MOST_OPEN * sizeof(*t.entries));
     if (live->requests && live->pairs && t.entries) {
         read_front(&t);

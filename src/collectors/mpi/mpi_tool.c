@@ -466,6 +466,7 @@ static void add_live_comm(const struct state *s, const struct pw_segment_shared 
     const struct comm *comm = &s->comms[row];
     const int64_t index = row - s->base;
     struct pw_live_comm shown = {
+        .my_rank = -1,
         .uid = comm->row.uid,
         .size = comm->row.size + comm->row.remote_size,
         .reached = reached(s, segment, row),

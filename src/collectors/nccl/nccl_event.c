@@ -68,11 +68,6 @@ struct pw_nccl_comm *pw_nccl_comm_find(const void *handle)
     return atomic_load_explicit(&comm->number, memory_order_acquire) == number ? comm : NULL;
 }
 
-void pw_nccl_comm_close(struct pw_nccl_comm *comm)
-{
-    atomic_store(&comm->number, 0);
-}
-
 void pw_nccl_comm_learn(struct pw_nccl_comm *comm, uint64_t uid, int32_t rank, const char *name)
 {
     if (__builtin_expect(atomic_load_explicit(&comm->uid, memory_order_relaxed) != 0, 1))
@@ -230,6 +225,34 @@ static void write_record(struct pw_thread *thread, const struct pw_record *recor
         return;
     *place = *record;
     pw_probe_commit_record(thread, place);
+}
+
+void pw_nccl_comm_announce(struct pw_nccl_comm *comm)
+{
+    struct pw_thread *thread =
+        atomic_load(&comm->uid) ? pw_recording_hold_open(PW_ACTIVITY_NCCL) : NULL;
+    if (!thread)
+        return;
+    nccl_comm_define(comm, thread);
+    pw_probe_unlock(thread);
+}
+
+/* Nobody waits any more for what others have not called there. */
+void pw_nccl_comm_close(struct pw_nccl_comm *comm)
+{
+    struct pw_thread *thread =
+        atomic_load(&comm->is_defined) ? pw_recording_hold_open(PW_ACTIVITY_NCCL) : NULL;
+    const uint64_t now = pw_probe_now();
+    if (thread) {
+        write_record(thread, &(struct pw_record){.type = PW_REC_NCCL_COMM,
+                                                 .flags = PW_NCCL_COMM_CLOSED,
+                                                 .start = now,
+                                                 .end = now,
+                                                 .nccl_comm = {.uid = atomic_load(&comm->uid),
+                                                               .comm = comm->record}});
+        pw_probe_unlock(thread);
+    }
+    atomic_store(&comm->number, 0);
 }
 
 void pw_nccl_record_plugin(void)

@@ -51,6 +51,10 @@ struct pw_nccl_comm_about {
 /* Adds a communicator; NULL when there are too many at once. */
 struct pw_nccl_comm *pw_nccl_comm_open(const struct pw_nccl_comm_about *about);
 
+/* Writes its record, if its uid is known, so that others are known to have it, too, before it is
+ * used. */
+void pw_nccl_comm_announce(struct pw_nccl_comm *comm);
+
 /* The communicator of a handle; NULL: none. */
 struct pw_nccl_comm *pw_nccl_comm_find(const void *handle);
 

@@ -179,6 +179,18 @@ struct pw_nccl_op *pw_nccl_ops_at(struct pw_nccl_ops *ops, uint64_t id)
     return op;
 }
 
+void pw_nccl_ops_last(const struct pw_nccl_ops *ops,
+                      bool (*see)(void *arg, const struct pw_nccl_op *op, bool ended), void *arg)
+{
+    for (uint64_t id = ops->next; id-- > ops->first;) {
+        const struct pw_nccl_op *op = &ops->ops[id % OPS];
+        const bool has_ended = op->has_kernel || op->channel.start < op->channel.end;
+        if (op->id == id && op->has_call && (op->seq >= 0 || op->is_counted) &&
+            !see(arg, op, has_ended))
+            return;
+    }
+}
+
 /* Writes in the order of the numbers, which is that of the calls. */
 void pw_nccl_ops_flush(struct pw_nccl_ops *ops)
 {

@@ -22,6 +22,7 @@ struct pw_nccl_op {
     bool is_launched; /* 1: `launch` is the kernel's launch; 0: the kernel was launched before
                        * `launch` */
     bool has_kernel, is_written;
+    bool is_counted; /* of a message: it is in the numbers of messages */
     uint16_t op, task_op, call_thread, task_thread;
     uint8_t flags; /* of /events/comm */
     uint32_t comm; /* index in records */
@@ -64,6 +65,11 @@ bool pw_nccl_ops_match_kernel(struct pw_nccl_ops *ops, const struct pw_row_kerne
 
 /* Writes the rows of an operation that is not in the table. */
 void pw_nccl_ops_write(struct pw_nccl_ops *ops, struct pw_nccl_op *op);
+
+/* Calls `see` for the last collectives, and the last messages that are counted, newest first, until
+ * it returns false. `ended`: its kernel has ended. */
+void pw_nccl_ops_last(const struct pw_nccl_ops *ops,
+                      bool (*see)(void *arg, const struct pw_nccl_op *op, bool ended), void *arg);
 
 /* Writes the rows of all operations and empties the table: the next number is 1 again. */
 void pw_nccl_ops_flush(struct pw_nccl_ops *ops);

@@ -149,6 +149,7 @@ static pw_nccl_result open_comm(void **context, int *mask, int types,
     pw_nccl_record_plugin();
     set_mask(mask, types);
     if (comm) {
+        pw_nccl_comm_announce(comm);
         pw_nccl_current_see(comm, false);
         *context = pw_nccl_comm_handle(comm);
     }

@@ -1,5 +1,6 @@
 /* Module nccl, tool half: turns NCCL's records into communicators and operations (nccl_ops.h),
  * and these into rows of /events/comm, /events/nccl and /events/nccl_net. */
+#include "collectors/groups.h"
 #include "collectors/modules.h"
 
 #include <stdlib.h>
@@ -11,8 +12,10 @@
 #include "core/comm_kernel.h"
 #include "core/ops.h"
 #include "core/schedule.h"
+#include "rank/collect/callread.h"
+#include "rank/ring/testclock.h"
 
-enum { MOST_COMMS = 1 << 16, NAMES = 1 << 8 };
+enum { MOST_COMMS = 1 << 16, NAMES = 1 << 8, MOST_PEERS = 1 << 12 };
 /* The largest drift of a GPU's timer against our clock. */
 enum { DRIFT_PPM = 100 };
 
@@ -22,7 +25,14 @@ struct comm {
     /* Our clock minus the timer of the communicator's GPU, ns; and when it was determined, ns of
      * our clock. */
     int64_t timer_offset, timer_seen;
-    bool has_timer;
+    bool has_timer, is_closed;
+    struct pw_group_order order;
+    /* Messages by the peer's rank. `left`: for add_live(), those that are not shown yet. */
+    struct messages {
+        int64_t sent, received, sends_left, receives_left;
+    } * messages;
+    uint32_t npeers, peers_capacity;
+    uint32_t queued; /* for add_live(): operations that are shown */
 };
 
 /* Whether a text is the name of an NCCL kernel. */
@@ -39,6 +49,7 @@ struct state {
     struct comm *comms;
     uint32_t ncomms, capacity, base, epoch;
     struct known_name names[NAMES];
+    bool has_paused; /* messages were not recorded, so that their numbers are not known */
     int64_t captured, replayed, refused;
 };
 
@@ -76,6 +87,8 @@ static void destroy(void *state)
     pw_nccl_graphs_destroy(s->graphs);
     pw_nccl_nvtx_destroy(s->nvtx);
     pw_nccl_ops_destroy(s->ops);
+    for (uint32_t i = 0; i < s->ncomms; i++)
+        free(s->comms[i].messages);
     free(s->comms);
     free(s);
 }
@@ -136,6 +149,9 @@ static void define_comm(struct state *s, const struct pw_record *record,
     struct comm *comm = comm_at(s, record->nccl_comm.comm);
     if (!comm)
         return;
+    comm->is_closed = (record->flags & PW_NCCL_COMM_CLOSED) != 0;
+    if (comm->is_closed)
+        return;
     comm->row.uid = record->nccl_comm.uid;
     comm->row.size = record->nccl_comm.size;
     comm->row.my_rank = record->nccl_comm.my_rank;
@@ -158,6 +174,36 @@ static void direct(struct pw_nccl_op *op)
         op->op = op->task_op;
 }
 
+/* Counts the message when its direction and peer are known, by its call or its task. */
+static void count_message(struct state *s, struct pw_nccl_op *op)
+{
+    struct comm *comm = comm_at(s, op->comm);
+    if (!comm || op->is_counted || (op->op != PW_OP_Send && op->op != PW_OP_Recv) || op->peer < 0 ||
+        op->peer >= MOST_PEERS)
+        return;
+    struct messages *messages =
+        pw_budget_grow(pw_rankfile_borrow_budget(s->file), comm->messages, sizeof(*messages),
+                       (uint32_t)op->peer, &comm->peers_capacity);
+    if (!messages)
+        return;
+    comm->messages = messages;
+    comm->npeers = op->peer >= (int32_t)comm->npeers ? (uint32_t)op->peer + 1 : comm->npeers;
+    op->is_counted = true;
+    if (op->op == PW_OP_Send)
+        messages[op->peer].sent++;
+    else
+        messages[op->peer].received++;
+}
+
+static void count_call(struct comm *comm, const struct pw_record *record)
+{
+    if (!comm || !record->nccl_call.seq)
+        return;
+    const int64_t seq = (int64_t)record->nccl_call.seq - 1;
+    pw_count_collective(&comm->row, seq);
+    pw_group_order_add(&comm->order, seq, pw_callread_sign(record));
+}
+
 static void add_call(struct state *s, const struct pw_record *record,
                      const struct pw_origin *origin)
 {
@@ -167,7 +213,7 @@ static void add_call(struct state *s, const struct pw_record *record,
     struct pw_nccl_op *op = is_captured ? &captured : pw_nccl_ops_at(s->ops, record->nccl_call.id);
     if (!op || op->has_call)
         return;
-    const struct comm *comm = comm_at(s, record->nccl_call.comm);
+    struct comm *comm = comm_at(s, record->nccl_call.comm);
     op->has_call = true;
     op->is_alone = (record->flags & PW_NCCL_CALL_ALONE) != 0;
     op->op = record->op < PW_OP_COUNT ? record->op : PW_OP_None;
@@ -189,10 +235,11 @@ static void add_call(struct state *s, const struct pw_record *record,
         s->captured++;
         if (comm)
             pw_nccl_graphs_call(s->graphs, op, &comm->row);
+        count_call(comm, record);
         return;
     }
-    if (comm && op->seq >= 0)
-        pw_count_collective(&s->comms[s->base + op->comm].row, op->seq);
+    count_call(comm, record);
+    count_message(s, op);
     if (op->has_task)
         pw_nccl_ops_join(s->ops, op);
 }
@@ -223,6 +270,8 @@ static void add_task(struct state *s, const struct pw_record *record,
     op->channels = (int32_t)record->nccl_task.channels;
     if (record->nccl_task.peer >= 0)
         op->peer = record->nccl_task.peer;
+    if (op->has_call)
+        count_message(s, op);
     if (op->has_call)
         pw_nccl_ops_join(s->ops, op);
 }
@@ -312,6 +361,7 @@ static void watch(void *state, const struct pw_record *record, const struct pw_o
     follow_process(s, origin);
     const bool closes =
         record->type == PW_REC_WINDOW && (record->flags & PW_WINDOW_STATE) == PW_WINDOW_CLOSED;
+    s->has_paused |= closes;
     if (closes)
         pw_nccl_graphs_interrupt(s->graphs);
     else if (record->type == PW_REC_GPU_GAP)
@@ -349,6 +399,142 @@ static void record(void *state, const struct pw_record *record, const struct pw_
     }
 }
 
+/* ---- while the program runs ---- */
+
+/* Adds the row of the communicator's queue: the newest collective stands for it. */
+static void add_queue(const struct comm *comm, const struct pw_nccl_op *op, int64_t since_ns,
+                      struct pw_live *live)
+{
+    struct pw_live_thread queue = {.tid = (int32_t)live->pid,
+                                   .thread = op->call_thread,
+                                   .queue = PW_LIVE_QUEUE,
+                                   .source = PW_SOURCE_NCCL,
+                                   .op = op->op,
+                                   .since_ns = since_ns,
+                                   .comm_uid = comm->row.uid,
+                                   .comm_row = comm->file_row,
+                                   .seq = op->seq,
+                                   .peer = -1,
+                                   .tag = -1,
+                                   .signature = PW_REDUCTION_UNKNOWN};
+    for (size_t i = 0; i < live->nthreads; i++)
+        if (live->threads[i].queue == PW_LIVE_THREAD && live->threads[i].thread == op->call_thread)
+            queue.tid = live->threads[i].tid;
+    if (live->nthreads < PW_LIVE_THREADS)
+        live->threads[live->nthreads++] = queue;
+}
+
+struct showing {
+    struct state *s;
+    struct pw_live *live;
+    int64_t now_ns;
+    bool has_messages;
+};
+
+enum { MOST_OF_COMM = PW_LIVE_QUEUED / 4 };
+
+/* Returns the number of the operation; -1 when it is not known. */
+static int64_t number_of(struct comm *comm, const struct pw_nccl_op *op)
+{
+    if (op->seq >= 0)
+        return op->seq;
+    struct messages *messages = &comm->messages[op->peer];
+    return (op->op == PW_OP_Send ? --messages->sends_left : --messages->receives_left);
+}
+
+static bool show_op(void *arg, const struct pw_nccl_op *op, bool ended)
+{
+    const struct showing *show = arg;
+    struct pw_live *live = show->live;
+    struct comm *comm = comm_at(show->s, op->comm);
+    const int64_t since = show->now_ns - op->call.start;
+    (void)ended; /* what can have ended has been called by all members */
+    if (!comm || comm->is_closed || !comm->row.uid || comm->queued == MOST_OF_COMM ||
+        (op->seq < 0 && !show->has_messages))
+        return true;
+    if (!comm->queued++)
+        add_queue(comm, op, since > 0 ? since : 0, live);
+    live->queued[live->nqueued++] = (struct pw_live_queued){.comm_uid = comm->row.uid,
+                                                            .seq = number_of(comm, op),
+                                                            .since_ns = since > 0 ? since : 0,
+                                                            .op = op->op,
+                                                            .peer = op->seq >= 0 ? -1 : op->peer};
+    return live->nqueued < PW_LIVE_QUEUED;
+}
+
+static void add_messages(struct comm *comm, struct pw_live *live)
+{
+    for (uint32_t peer = 0; peer < comm->npeers; peer++) {
+        struct messages *m = &comm->messages[peer];
+        m->sends_left = m->sent;
+        m->receives_left = m->received;
+        if ((m->sent || m->received) && live->npairs < PW_LIVE_PAIRS)
+            live->pairs[live->npairs++] = (struct pw_live_pair){.comm_uid = comm->row.uid,
+                                                                .peer = (int32_t)peer,
+                                                                .sent = m->sent,
+                                                                .received = m->received};
+    }
+}
+
+/* Adds the communicators, the newest first, and the last collectives on them. */
+static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
+{
+    struct state *s = state;
+    if (live->recording != 1 || s->ncomms == s->base)
+        return;
+    if (!live->pairs)
+        live->pairs = calloc(PW_LIVE_PAIRS, sizeof(*live->pairs));
+    live->queued = calloc(PW_LIVE_QUEUED, sizeof(*live->queued));
+    const bool has_messages =
+        live->pairs && !live->dropped && !s->has_paused && segment->level >= 1;
+    live->messages_known = has_messages;
+    for (uint32_t i = s->ncomms; i-- > s->base;) {
+        struct comm *comm = &s->comms[i];
+        struct pw_live_comm shown = {.uid = comm->row.uid,
+                                     .source = PW_SOURCE_NCCL,
+                                     .size = comm->row.size,
+                                     .my_rank = comm->row.my_rank,
+                                     .reached = comm->row.collectives,
+                                     .unnumbered = -1};
+        comm->queued = 0;
+        if (comm->is_closed || !comm->row.uid)
+            continue;
+        if (live->wants_order)
+            pw_group_order_show(&comm->order, &shown);
+        pw_live_add_comm(live, &shown, pw_rankfile_borrow_text(s->file, comm->row.name));
+        if (has_messages)
+            add_messages(comm, live);
+    }
+    const struct showing show = {s, live, pw_testclock_now(&segment->test_clock), has_messages};
+    if (live->queued)
+        pw_nccl_ops_last(s->ops, show_op, (void *)(uintptr_t)&show);
+}
+
+struct newest {
+    struct state *s;
+    int64_t start;
+    int looks;
+};
+
+static bool find_unended(void *arg, const struct pw_nccl_op *op, bool ended)
+{
+    enum { LOOKS = 256 };
+    struct newest *found = arg;
+    const struct comm *comm = comm_at(found->s, op->comm);
+    if (!ended && comm && !comm->is_closed)
+        found->start = op->call.start;
+    return found->start < 0 && ++found->looks < LOOKS;
+}
+
+/* Returns when the program has called the newest collective that may not have ended, local ns; -1:
+ * none. */
+static int64_t queued_since(void *state)
+{
+    struct newest found = {state, -1, 0};
+    pw_nccl_ops_last(found.s->ops, find_unended, &found);
+    return found.start;
+}
+
 static void say(struct state *s, const char *name, int64_t value)
 {
     if (value)
@@ -381,5 +567,7 @@ const struct pw_module pw_module_nccl = {
     PW_MODULE_RECORDS("nccl", PW_ACTIVITY_NCCL, PW_REC_NCCL_COMM, PW_REC_NCCL_PLUGIN),
     PW_MODULE_FUNCTIONS(create, record, finish, destroy),
     .watch = watch,
+    .live = add_live,
+    .queued = queued_since,
     .watches = PW_NCCL_NVTX_WATCHES | PW_WATCH(PW_REC_GPU_GAP) | PW_WATCH(PW_REC_WINDOW),
 };

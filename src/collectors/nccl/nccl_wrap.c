@@ -10,8 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "collectors/nccl/nccl_event.h"
+#include "core/ops.h"
 #include "rank/probe/scope.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -93,6 +96,8 @@ static void open_own(const void *comm, const struct pw_nccl_comm_about *about)
     struct pw_nccl_comm *ours = comm && pw_nccl_is_wanted() ? pw_nccl_comm_open(about) : NULL;
     if (ours && !keep(comm, pw_nccl_comm_handle(ours)))
         pw_nccl_comm_close(ours);
+    else if (ours)
+        pw_nccl_comm_announce(ours);
 }
 
 /* Removes a communicator that the wrappers have added; one that the plugin has added is removed by
@@ -113,6 +118,40 @@ static uint64_t hash(uint64_t seed, const void *bytes, size_t size)
     for (size_t i = 0; i < size; i++)
         result = (result ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3ull;
     return result ? result : 1;
+}
+
+/* ---- the call that a thread is in, for those who ask while it does not return ---- */
+
+static struct pw_shown_nccl *shown(void)
+{
+    return pw_nccl_is_wanted() ? &pw_probe_home.segment->nccl : NULL;
+}
+
+static int32_t own_tid(void)
+{
+    const struct pw_ring_shared *ring = pw_this_thread.ring.shared;
+    return ring ? atomic_load_explicit(&ring->tid, memory_order_relaxed)
+                : (int32_t)syscall(SYS_gettid);
+}
+
+static void show(uint64_t start, uint32_t op, uint64_t uid, int32_t size)
+{
+    struct pw_shown_nccl *call = shown();
+    if (!call)
+        return;
+    atomic_store_explicit(&call->uid, uid, memory_order_relaxed);
+    atomic_store_explicit(&call->op, op, memory_order_relaxed);
+    atomic_store_explicit(&call->size, size, memory_order_relaxed);
+    atomic_store_explicit(&call->tid, own_tid(), memory_order_relaxed);
+    atomic_store_explicit(&call->start, start, memory_order_release);
+}
+
+/* Unless another thread has entered one meanwhile. */
+static void hide(uint64_t start)
+{
+    struct pw_shown_nccl *call = shown();
+    if (call && atomic_load_explicit(&call->start, memory_order_relaxed) == start)
+        atomic_store_explicit(&call->start, 0, memory_order_relaxed);
 }
 
 /* ---- operations ---- */
@@ -138,6 +177,9 @@ static void enter(struct wrapped *w, const void *comm, const struct pw_nccl_requ
     w->start = pw_probe_now();
     w->current.request = *request;
     pw_nccl_current = &w->current;
+    const struct pw_nccl_comm *known = w->comm ? w->comm : find(comm);
+    if (known)
+        show(w->start, pw_nccl_func_op(request->func), atomic_load(&known->uid), known->size);
 }
 
 /* Records a collective that NCCL does not report to the plugin, as those by copy engines in NCCL
@@ -167,6 +209,7 @@ static void leave(struct wrapped *w, int result)
     if (!w->is_outermost)
         return;
     pw_nccl_current = NULL;
+    hide(w->start);
     if (pw_nccl_method_is(PW_NCCL_BY_PLUGIN))
         leave_plugin(w, result);
     else if (w->comm && w->comm->size > 1) /* with one rank, NCCL only copies */
@@ -232,14 +275,19 @@ OPERATIONS(WRAPPER)
  * another. */
 struct making {
     struct pw_nccl_current current;
-    bool is_outermost;
+    bool is_outermost, is_whole_job;
+    uint64_t start;
 };
 
-static void begin_making(struct making *m)
+static void begin_making(struct making *m, const struct pw_nccl_comm_about *about)
 {
     *m = (struct making){.current.request.func = -1, .is_outermost = depth++ == 0};
-    if (m->is_outermost)
-        pw_nccl_current = &m->current;
+    if (!m->is_outermost)
+        return;
+    pw_nccl_current = &m->current;
+    m->is_whole_job = shown() && pw_probe_home.segment->world_size == about->size;
+    m->start = pw_probe_now();
+    show(m->start, m->is_whole_job ? PW_OP_Init : PW_OP_Comm_create, about->uid, about->size);
 }
 
 static void end_making(struct making *m, int result, void *const *comm,
@@ -247,8 +295,12 @@ static void end_making(struct making *m, int result, void *const *comm,
 {
     enum { IN_PROGRESS = 7 };
     depth--;
-    if (m->is_outermost)
+    if (m->is_outermost) {
         pw_nccl_current = NULL;
+        hide(m->start);
+        if (m->is_whole_job && shown())
+            atomic_fetch_add(&shown()->inits, 1);
+    }
     if (result != 0 && result != IN_PROGRESS)
         return;
     if (m->current.comm)
@@ -257,38 +309,38 @@ static void end_making(struct making *m, int result, void *const *comm,
         open_own(*comm, about);
 }
 
-EXPORT int ncclCommInitRank(void **comm, int ranks, struct nccl_id id, int rank);
-EXPORT int ncclCommInitRankConfig(void **comm, int ranks, struct nccl_id id, int rank,
-                                  void *config);
 EXPORT int ncclCommSplit(void *comm, int color, int key, void **made, void *config);
 EXPORT int ncclCommDestroy(void *comm);
 EXPORT int ncclCommAbort(void *comm);
 
-int ncclCommInitRank(void **comm, int ranks, struct nccl_id id, int rank)
-{
-    typedef int init(void **, int, struct nccl_id, int);
-    REAL(init *, "ncclCommInitRank");
-    const struct pw_nccl_comm_about about = {
-        .uid = hash(0, id.bytes, ID_BYTES), .size = ranks, .rank = rank};
-    struct making making;
-    begin_making(&making);
-    int result = real ? real(comm, ranks, id, rank) : NO_NCCL;
-    end_making(&making, result, comm, &about);
-    return result;
-}
-
-int ncclCommInitRankConfig(void **comm, int ranks, struct nccl_id id, int rank, void *config)
-{
-    typedef int init(void **, int, struct nccl_id, int, void *);
-    REAL(init *, "ncclCommInitRankConfig");
-    const struct pw_nccl_comm_about about = {
-        .uid = hash(0, id.bytes, ID_BYTES), .size = ranks, .rank = rank};
-    struct making making;
-    begin_making(&making);
-    int result = real ? real(comm, ranks, id, rank, config) : NO_NCCL;
-    end_making(&making, result, comm, &about);
-    return result;
-}
+/* MAKER(name, ids, number of ids, parameters, arguments): a wrapper of a function that makes a
+ * communicator of `ranks` ranks, which all have the same ids. */
+#define MAKER(name, ids, n, parameters, arguments)                   \
+    EXPORT int name parameters;                                      \
+    int name parameters                                              \
+    {                                                                \
+        typedef int make parameters;                                 \
+        REAL(make *, #name);                                         \
+        const struct pw_nccl_comm_about about = {                    \
+            .uid = hash(0, ids, (n) > 0 ? (size_t)(n)*ID_BYTES : 0), \
+            .size = ranks,                                           \
+            .rank = rank,                                            \
+        };                                                           \
+        struct making making;                                        \
+        begin_making(&making, &about);                               \
+        int result = real ? real arguments : NO_NCCL;                \
+        end_making(&making, result, comm, &about);                   \
+        return result;                                               \
+    }
+MAKER(ncclCommInitRank, id.bytes, 1, (void **comm, int ranks, struct nccl_id id, int rank),
+      (comm, ranks, id, rank))
+MAKER(ncclCommInitRankConfig, id.bytes, 1,
+      (void **comm, int ranks, struct nccl_id id, int rank, void *config),
+      (comm, ranks, id, rank, config))
+/* From 2.23 on: large communicators have several ids. */
+MAKER(ncclCommInitRankScalable, ids, nids,
+      (void **comm, int ranks, int rank, int nids, const struct nccl_id *ids, void *config),
+      (comm, ranks, rank, nids, ids, config))
 
 /* Gives a split communicator a uid from its parent, the number of earlier splits, and the colour:
  * the same on all its ranks. */

@@ -82,8 +82,29 @@ static void keep_of_group(struct reading *r, const struct pw_record *record)
     keep(r, &call);
 }
 
+static int64_t block_bytes(const struct pw_record *record)
+{
+    const int64_t count = record->nccl_call.count, element = record->nccl_call.element_bytes;
+    return count < 0 || count > INT64_MAX >> 8 || element > UINT8_MAX ? -1 : count * element;
+}
+
+static void keep_nccl(struct reading *r, const struct pw_record *record)
+{
+    const struct pw_ordered_call call = {
+        .start = record->start,
+        .seq = (int64_t)record->nccl_call.seq - 1,
+        .bytes = block_bytes(record),
+        .root = record->nccl_call.peer,
+        .signature = pw_callread_sign(record),
+        .op = record->op,
+    };
+    keep(r, &call);
+}
+
 uint32_t pw_callread_sign(const struct pw_record *record)
 {
+    if (record->type == PW_REC_NCCL_CALL)
+        return pw_callorder_sign_block(record->op, record->nccl_call.peer, block_bytes(record));
     return pw_callorder_sign(record->op, record->torch_call.peer, record->torch_call.sent_bytes,
                              record->torch_call.recv_bytes, record->type == PW_REC_TORCH_CALL);
 }
@@ -93,11 +114,11 @@ static bool is_wanted(const struct reading *r, int64_t seq)
     return seq >= r->wanted->first && seq <= r->wanted->last;
 }
 
-static void define(struct reading *r, const struct pw_record *record, int type)
+static void define(struct reading *r, uint64_t uid, uint32_t index, int type)
 {
-    if (record->def.uid != r->wanted->comm_uid)
+    if (uid != r->wanted->comm_uid)
         return;
-    r->index = record->def.comm;
+    r->index = index;
     r->type = type;
 }
 
@@ -113,13 +134,22 @@ static void take(struct reading *r, const struct pw_record *record)
         r->n = 0;
         break;
     case PW_REC_COMM_DEF:
-        define(r, record, PW_REC_COMM);
+        define(r, record->def.uid, record->def.comm, PW_REC_COMM);
         break;
     case PW_REC_TORCH_GROUP:
-        define(r, record, PW_REC_TORCH_CALL);
+        define(r, record->def.uid, record->def.comm, PW_REC_TORCH_CALL);
         break;
     case PW_REC_MCCL_GROUP:
-        define(r, record, PW_REC_MCCL_CALL);
+        define(r, record->def.uid, record->def.comm, PW_REC_MCCL_CALL);
+        break;
+    case PW_REC_NCCL_COMM:
+        if (!(record->flags & PW_NCCL_COMM_CLOSED))
+            define(r, record->nccl_comm.uid, record->nccl_comm.comm, PW_REC_NCCL_CALL);
+        break;
+    case PW_REC_NCCL_CALL:
+        if (r->type == record->type && record->nccl_call.comm == r->index &&
+            record->nccl_call.seq && is_wanted(r, (int64_t)record->nccl_call.seq - 1))
+            keep_nccl(r, record);
         break;
     case PW_REC_COMM:
         if (r->type != PW_REC_COMM || record->comm.comm != r->index)

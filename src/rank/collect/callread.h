@@ -1,5 +1,5 @@
 /* Reads from a rank's journal in which order the rank called the collectives of a communicator of
- * MPI, or of a process group on Gloo or of MindSpore.
+ * MPI, of a process group on Gloo or of MindSpore, or of NCCL.
  * Called by run/ordercheck.c, also while the journal is written. Tool code; only reads, and
  * journals may be damaged anywhere. */
 #ifndef PW_RANK_COLLECT_CALLREAD_H
@@ -16,7 +16,7 @@ struct pw_callread_wanted {
     int64_t first, last;
 };
 
-/* The signature of PW_REC_TORCH_CALL or PW_REC_MCCL_CALL. */
+/* The signature of PW_REC_TORCH_CALL, PW_REC_MCCL_CALL or PW_REC_NCCL_CALL. */
 uint32_t pw_callread_sign(const struct pw_record *record);
 
 /* Reads the calls, sorted by their start; *calls is freed by the caller, with free(). Calls that

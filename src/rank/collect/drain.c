@@ -422,11 +422,19 @@ static uint64_t entered(const struct pw_drain *drain, int index)
     return call.start;
 }
 
+/* entered() for each ring, and last for the call of NCCL, which is in none. */
+static uint64_t entered_any(const struct pw_drain *drain, int index)
+{
+    if (index < PW_MAX_RINGS)
+        return entered(drain, index);
+    return drain->intake ? atomic_load(&drain->segment->nccl.start) : 0;
+}
+
 int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start)
 {
     int64_t longest = 0;
-    for (int i = 0; i < PW_MAX_RINGS; i++) {
-        const uint64_t since = entered(drain, i);
+    for (int i = 0; i <= PW_MAX_RINGS; i++) {
+        const uint64_t since = entered_any(drain, i);
         const int64_t ns = since > after ? pw_intake_since(drain->intake, since) : 0;
         if (ns > longest) {
             longest = ns;
@@ -439,12 +447,17 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
 uint64_t pw_drain_last_entry(const struct pw_drain *drain, int64_t least_ns)
 {
     uint64_t last = 0;
-    for (int i = 0; i < PW_MAX_RINGS; i++) {
-        const uint64_t since = entered(drain, i);
+    for (int i = 0; i <= PW_MAX_RINGS; i++) {
+        const uint64_t since = entered_any(drain, i);
         if (since > last && pw_intake_since(drain->intake, since) >= least_ns)
             last = since;
     }
     return last;
+}
+
+int64_t pw_drain_queued(const struct pw_drain *drain, int64_t *start)
+{
+    return drain->intake ? pw_intake_queued(drain->intake, start) : 0;
 }
 
 void pw_drain_sync(struct pw_drain *drain)
@@ -473,6 +486,42 @@ static bool has_gaps(const struct pw_drain *drain)
     for (int i = 0; i < PW_MAX_RINGS; i++)
         has |= is_missing(drain, i) || pw_drainedring_has_gaps(&drain->rings[i]);
     return has;
+}
+
+/* Shows the call of NCCL in the row of its thread. */
+static void show_nccl(const struct pw_drain *drain, struct pw_live *live)
+{
+    const struct pw_shown_nccl *call = &drain->segment->nccl;
+    const uint64_t start = atomic_load(&call->start);
+    const int32_t tid = atomic_load(&call->tid);
+    live->nccl_inits = atomic_load(&call->inits);
+    struct pw_live_thread shown = {.tid = tid,
+                                   .source = PW_SOURCE_NCCL,
+                                   .op = (uint16_t)(atomic_load(&call->op) % PW_OP_COUNT),
+                                   .comm_uid = atomic_load(&call->uid),
+                                   .comm_row = -1,
+                                   .seq = -1,
+                                   .peer = -1,
+                                   .tag = -1,
+                                   .signature = PW_REDUCTION_UNKNOWN};
+    struct pw_live_thread *place = NULL;
+    for (size_t i = 0; i < live->nthreads; i++)
+        if (live->threads[i].queue == PW_LIVE_THREAD && live->threads[i].tid == tid)
+            place = &live->threads[i];
+    if (!place && live->nthreads < PW_LIVE_THREADS)
+        place = &live->threads[live->nthreads];
+    /* Changed meanwhile: it has left the call. */
+    if (!start || !drain->intake || !place || atomic_load(&call->start) != start ||
+        (place < live->threads + live->nthreads && place->op != PW_OP_None))
+        return;
+    const struct pw_live_comm *comm = pw_live_comm(live, shown.comm_uid);
+    if (comm && pw_op_info(shown.op)->cls == PW_CLASS_COLL)
+        shown.seq = comm->reached;
+    if (shown.op == PW_OP_Init) /* of all ranks */
+        shown.comm_uid = 0;
+    shown.since_ns = pw_intake_since(drain->intake, start);
+    live->nthreads += place == &live->threads[live->nthreads];
+    *place = shown;
 }
 
 int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
@@ -507,6 +556,7 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
     }
     if (drain->intake)
         pw_intake_live(drain->intake, live);
+    show_nccl(drain, live);
     if (!has_gaps(drain))
         return 0;
     live->pairs_known = 0;

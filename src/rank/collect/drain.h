@@ -71,6 +71,9 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
  * longer; 0 when there is no such call, or no intake. */
 uint64_t pw_drain_last_entry(const struct pw_drain *drain, int64_t least_ns);
 
+/* pw_intake_queued(); 0 when there is no intake. */
+int64_t pw_drain_queued(const struct pw_drain *drain, int64_t *start);
+
 /* Empties the rings into the journal, and flushes the journal, so that other hosts can read it. */
 void pw_drain_sync(struct pw_drain *drain);
 

@@ -232,6 +232,7 @@ static bool is_left(const struct pw_record *record)
     case PW_REC_TORCH_CALL:
     case PW_REC_TORCH_WAIT:
     case PW_REC_MCCL_CALL:
+    case PW_REC_NCCL_CALL:
         return true;
     default:
         return false;
@@ -358,6 +359,20 @@ void pw_intake_sample(struct pw_intake *intake, pid_t pid)
             intake->modules[i].sample(intake->states[i], pid, now);
 }
 
+int64_t pw_intake_queued(struct pw_intake *intake, int64_t *start)
+{
+    *start = -1;
+    for (int i = 0; intake->modules[i].name && i < MAX_MODULES; i++) {
+        const int64_t since = intake->states[i] && intake->modules[i].queued
+                                  ? intake->modules[i].queued(intake->states[i])
+                                  : -1;
+        if (since > *start)
+            *start = since;
+    }
+    const int64_t ns = pw_testclock_now(&intake->setup.test_clock) - *start;
+    return *start >= 0 && ns > 0 ? ns : 0;
+}
+
 int64_t pw_intake_since(const struct pw_intake *intake, uint64_t ticks)
 {
     int64_t now = pw_testclock_now(&intake->setup.test_clock);
@@ -401,6 +416,7 @@ void pw_intake_live(struct pw_intake *intake, struct pw_live *live)
     for (int i = 0; intake->modules[i].name && i < MAX_MODULES; i++)
         if (intake->states[i] && intake->modules[i].live)
             intake->modules[i].live(intake->states[i], intake->setup.segment, live);
+    pw_live_distinguish(live);
 }
 
 void pw_intake_finish(struct pw_intake *intake, int64_t end_ns)

@@ -39,6 +39,10 @@ void pw_intake_sample(struct pw_intake *intake, pid_t pid);
 /* Whether the event of `record` began before `ticks`. */
 int pw_intake_is_before(struct pw_intake *intake, const struct pw_record *record, uint64_t ticks);
 
+/* Returns how long ago the program has called the newest operation on a GPU that may wait for other
+ * ranks, and sets *start to that time, local ns. Returns 0 when there is none. */
+int64_t pw_intake_queued(struct pw_intake *intake, int64_t *start);
+
 /* Time from `ticks` to now, ns; at least 0. */
 int64_t pw_intake_since(const struct pw_intake *intake, uint64_t ticks);
 

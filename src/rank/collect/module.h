@@ -72,6 +72,9 @@ struct pw_module {
                  const struct pw_shown_call *call, struct pw_row_open *row);
     /* Adds the module's figures to *live; the threads and their calls are set already. */
     void (*live)(void *state, const struct pw_segment_shared *segment, struct pw_live *live);
+    /* Returns when the program has called the newest operation on a GPU that others must call, too,
+     * and that may not have ended, local ns; -1: none. */
+    int64_t (*queued)(void *state);
     void (*finish)(void *state, int64_t end_ns);
     pw_salvage *salvage; /* has no `state`: its records are passed to record() later */
     void (*destroy)(void *state);

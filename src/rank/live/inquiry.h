@@ -20,6 +20,8 @@ enum pw_request_kind {
     PW_REQUEST_WITHDRAW,
     PW_REQUEST_SNAPSHOT, /* flush the journals up to the step that the answer names */
     PW_REQUEST_ORDER,    /* the order of collectives; flushes the journals, too */
+    PW_REQUEST_QUEUES,   /* from a watchdog: whether operations on GPUs wait for ranks that have not
+                          * called them */
     PW_REQUEST_KINDS
 };
 

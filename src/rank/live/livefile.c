@@ -80,6 +80,25 @@ static json_t *pairs_to_json(const struct pw_live *live)
     return array;
 }
 
+static json_t *queued_to_json(const struct pw_live *live)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < live->nqueued; i++) {
+        const struct pw_live_queued *q = &live->queued[i];
+        json_array_append_new(array, json_pack("{s:o, s:I, s:I, s:o, s:o}", "comm_uid",
+                                               uid_text(q->comm_uid), "seq", (json_int_t)q->seq,
+                                               "since_ns", (json_int_t)q->since_ns, "op",
+                                               op_text(q->op), "peer", known(q->peer)));
+    }
+    return array;
+}
+
+static const char *const queues[] = {
+    [PW_LIVE_THREAD] = "thread",
+    [PW_LIVE_QUEUE] = "queue",
+    [PW_LIVE_HELD] = "held",
+};
+
 static json_t *thread_to_json(const struct pw_live *live, const struct pw_live_thread *t)
 {
     const struct pw_live_comm *comm = pw_live_comm(live, t->comm_uid);
@@ -91,6 +110,7 @@ static json_t *thread_to_json(const struct pw_live *live, const struct pw_live_t
         "seq", known(t->seq), "peer", known(t->peer), "tag", (int)t->tag, "signature",
         (json_int_t)t->signature);
     int bad = json_object_set_new(object, "polls", json_boolean(t->polls));
+    bad |= json_object_set_new(object, "queue", json_string(queues[t->queue]));
     bad |= json_object_set_new(object, "unlisted_requests", json_integer(t->unlisted));
     bad |= json_object_set_new(object, "requests",
                                requests_to_json(live, (size_t)(t - live->threads)));
@@ -108,6 +128,8 @@ static json_t *comm_to_json(const struct pw_live_comm *c, bool with_order)
         json_pack("{s:o, s:o, s:s, s:i, s:I, s:o}", "uid", uid_text(c->uid), "name", text(c->name),
                   "source", pw_enum_name(PW_F_SOURCE, c->source), "size", (int)c->size, "reached",
                   (json_int_t)c->reached, "unnumbered", known(c->unnumbered));
+    if (object)
+        json_object_set_new(object, "my_rank", known(c->my_rank));
     json_t *order = with_order && (c->norder || c->order_state) ? json_array() : NULL;
     for (size_t i = 0; order && i < c->norder; i++) {
         json_array_append_new(order, json_integer(c->order[i].count));
@@ -197,6 +219,7 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
         (json_int_t)live->stopped_ns);
     bad |= json_object_set_new(object, "python_problem", text(live->python_problem));
     bad |= json_object_set_new(object, "meetings", json_integer(live->meetings));
+    bad |= json_object_set_new(object, "nccl_inits", json_integer(live->nccl_inits));
     bad |= json_object_set_new(object, "recording", json_boolean(live->recording));
     bad |= json_object_set_new(object, "recording_ordered", json_boolean(live->recording_after));
     bad |= json_object_set_new(object, "unrecorded", unrecorded_text(live->unrecorded));
@@ -206,6 +229,8 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
     if (nonce) {
         bad |= json_object_set_new(object, "pairs_known", json_boolean(live->pairs_known));
         bad |= json_object_set_new(object, "pairs", pairs_to_json(live));
+        bad |= json_object_set_new(object, "messages_known", json_boolean(live->messages_known));
+        bad |= json_object_set_new(object, "queued", queued_to_json(live));
     }
     if (nonce && live->last_steps) {
         bad |= json_object_set_new(object, "last_steps", steps_to_json(live));
@@ -292,6 +317,19 @@ static uint8_t read_source(const json_t *object, bool *ok)
     return PW_SOURCE_MPI;
 }
 
+/* An answer of an older version has threads only. */
+static uint8_t read_queue(const json_t *object, bool *ok)
+{
+    if (!json_object_get(object, "queue"))
+        return PW_LIVE_THREAD;
+    const char *name = string(object, "queue", PW_LIVE_NAME, ok);
+    for (uint8_t i = 0; i < PW_LIVE_QUEUES; i++)
+        if (strcmp(queues[i], name) == 0)
+            return i;
+    *ok = false;
+    return PW_LIVE_THREAD;
+}
+
 static bool read_thread(const json_t *object, struct pw_live_thread *out)
 {
     bool ok = json_is_object(object);
@@ -308,6 +346,7 @@ static bool read_thread(const json_t *object, struct pw_live_thread *out)
         .peer = (int32_t)number(object, "peer", -1, MAX_RANK, &ok),
         .tag = (int32_t)number(object, "tag", INT32_MIN, INT32_MAX, &ok),
         .signature = (uint32_t)number(object, "signature", 0, UINT32_MAX, &ok),
+        .queue = read_queue(object, &ok),
         .polls = json_is_true(json_object_get(object, "polls")),
         .unlisted = json_object_get(object, "unlisted_requests")
                         ? (int32_t)number(object, "unlisted_requests", 0, INT32_MAX, &ok)
@@ -351,6 +390,9 @@ static bool read_comm(const json_t *object, struct pw_live_comm *out)
         .uid = uid(object, "uid", &ok),
         .source = read_source(object, &ok),
         .size = (int32_t)number(object, "size", 0, 2 * MAX_RANK, &ok),
+        .my_rank = json_object_get(object, "my_rank")
+                       ? (int32_t)number(object, "my_rank", -1, MAX_RANK, &ok)
+                       : -1,
         .reached = number(object, "reached", 0, INT64_MAX, &ok),
         .unnumbered = json_object_get(object, "unnumbered")
                           ? number(object, "unnumbered", -1, INT64_MAX, &ok)
@@ -402,6 +444,26 @@ static bool read_requests(const json_t *threads, struct pw_live *out)
             ok = read_request(json_array_get(list, k), i, &out->requests[out->nrequests++]);
     }
     return ok && out->requests;
+}
+
+static bool read_queued(const json_t *object, struct pw_live *out)
+{
+    const json_t *list = json_object_get(object, "queued");
+    const size_t n = json_array_size(list);
+    bool ok = n <= PW_LIVE_QUEUED && (!list || json_is_array(list));
+    out->messages_known = json_is_true(json_object_get(object, "messages_known"));
+    out->queued = ok ? calloc(n + 1, sizeof(*out->queued)) : NULL;
+    for (; ok && out->queued && out->nqueued < n; out->nqueued++) {
+        const json_t *one = json_array_get(list, out->nqueued);
+        out->queued[out->nqueued] = (struct pw_live_queued){
+            .comm_uid = uid(one, "comm_uid", &ok),
+            .seq = number(one, "seq", 0, INT64_MAX, &ok),
+            .since_ns = number(one, "since_ns", 0, INT64_MAX, &ok),
+            .op = read_op(one, "op", &ok),
+            .peer = (int32_t)number(one, "peer", -1, MAX_RANK, &ok),
+        };
+    }
+    return ok && out->queued;
 }
 
 static bool read_pair(const json_t *array, struct pw_live_pair *out)
@@ -514,7 +576,7 @@ static bool read_lists(const json_t *object, struct pw_live *out)
         out->nstacks++;
     }
     return ok && read_requests(threads, out) && read_pairs(object, out) &&
-           read_steps(object, out) && read_usage(object, out);
+           read_queued(object, out) && read_steps(object, out) && read_usage(object, out);
 }
 
 int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *out)
@@ -533,6 +595,9 @@ int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *o
         .dropped = number(object, "dropped_events", 0, INT64_MAX, &ok),
         .stopped_ns = number(object, "stopped_ns", 0, INT64_MAX, &ok),
         .meetings = number(object, "meetings", 0, UINT32_MAX, &ok),
+        .nccl_inits = json_object_get(object, "nccl_inits")
+                          ? number(object, "nccl_inits", 0, UINT32_MAX, &ok)
+                          : 0,
         .recording = json_is_true(json_object_get(object, "recording")),
         .recording_after = json_is_true(json_object_get(object, "recording_ordered")),
         .change = (enum pw_change_state)number(object, "order", 0, PW_CHANGE_STATES - 1, &ok),

@@ -135,6 +135,9 @@ enum {
     PW_NCCL_CALL_ALONE = 4,
 };
 
+/* Flag of PW_REC_NCCL_COMM: the program has destroyed or aborted the communicator. */
+enum { PW_NCCL_COMM_CLOSED = 1 };
+
 /* Flags of PW_REC_NCCL_TASK. LAUNCHED: the times are those of the kernel's launch; without this
  * flag, the kernel was launched before these times. REPLAYED: a CUDA graph executes the task again.
  * CAPTURED: the record is not a task. It is the launch of a kernel that a CUDA graph captures; the

@@ -22,7 +22,7 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 23,
+    PW_SEGMENT_VERSION = 24,
     PW_SEGMENT_PAGE = 4096,
     /* Parts of the file begin at multiples of this, so that each can be mapped: pages have 64 KiB
      * on some machines of aarch64. */
@@ -123,6 +123,18 @@ struct pw_request_places {
     _Atomic uint64_t buckets;  /* address of their number, 32 bits */
     _Atomic uint32_t handle_bytes;
     _Atomic uint32_t handle_at, next_at, state_at; /* offsets in an entry */
+};
+
+/* The call of NCCL that a thread is in: the last one that was entered, as threads have no room for
+ * it in their open calls, which NCCL's own calls of the probe need. */
+struct pw_shown_nccl {
+    _Atomic uint64_t start; /* ticks, written last; 0: none */
+    _Atomic uint64_t uid;   /* of the communicator; 0: not known */
+    _Atomic uint32_t op; /* enum pw_op; PW_OP_Init: it makes a communicator of all ranks of the job,
+                          * PW_OP_Comm_create: another one */
+    _Atomic int32_t size; /* of the communicator; 0 not known */
+    _Atomic int32_t tid;
+    _Atomic uint32_t inits; /* communicators of all ranks that the program has made */
 };
 
 /* A change to begin or end recording, from outside the program. When `step` is -1, the program
@@ -265,6 +277,7 @@ struct pw_segment_shared {
     uint32_t level;
     uint32_t activities;
     uint32_t stack_depth; /* 0 .. PW_MAX_STACK */
+    int32_t world_size;   /* ranks of the job; 0 not known */
     uint32_t waits;       /* 1: a thread whose ring is full waits for the collector */
     struct pw_testclock test_clock;
     _Atomic int32_t tool_pid;     /* the collector; a new one after the first was killed */
@@ -293,6 +306,7 @@ struct pw_segment_shared {
                                        of MindSpore, how many times it has left init() */
     struct pw_control control;
     struct pw_request_places requests;
+    struct pw_shown_nccl nccl;
     /* For each communicator index: number of collectives that the application has completed, or
      * begun if nonblocking. Written by the application. */
     _Alignas(64) _Atomic uint32_t collectives[PW_SHARED_COMMS];

@@ -121,10 +121,17 @@ static const struct pw_live_stack *stackview_python(const struct pw_live *rank,
                                                     const struct pw_live_thread *thread)
 {
     const int64_t tid = thread ? thread->tid : rank->pid;
-    for (size_t i = 0; i < rank->nstacks; i++)
-        if (rank->stacks[i].tid == tid && rank->stacks[i].place[0])
+    const struct pw_live_stack *of_program = NULL;
+    for (size_t i = 0; i < rank->nstacks; i++) {
+        if (!rank->stacks[i].place[0])
+            continue;
+        if (rank->stacks[i].tid == tid)
             return &rank->stacks[i];
-    return NULL;
+        if (rank->stacks[i].tid == rank->pid)
+            of_program = &rank->stacks[i];
+    }
+    /* A library's thread may have given it to the GPU. */
+    return thread && thread->queue != PW_LIVE_THREAD ? of_program : NULL;
 }
 
 /* 1 when no earlier rank has the same stack; equal stacks are printed once. */
@@ -241,12 +248,16 @@ struct line {
     const struct pw_live_thread *thread; /* NULL: the rank has recorded nothing yet */
 };
 
+static int is_in_call(const struct pw_live_thread *thread)
+{
+    return thread && thread->op != PW_OP_None && thread->queue != PW_LIVE_QUEUE;
+}
+
 /* Sorts threads in calls before the others, and both by time, longest first. */
 static int by_wait(const void *a, const void *b)
 {
     const struct line *x = a, *y = b;
-    int x_in = x->thread && x->thread->op != PW_OP_None;
-    int y_in = y->thread && y->thread->op != PW_OP_None;
+    int x_in = is_in_call(x->thread), y_in = is_in_call(y->thread);
     int64_t x_ns = x->thread ? x->thread->since_ns : -1,
             y_ns = y->thread ? y->thread->since_ns : -1;
     if (x_in != y_in)
@@ -254,6 +265,35 @@ static int by_wait(const void *a, const void *b)
     if (x_ns != y_ns)
         return x_ns < y_ns ? 1 : -1;
     return x->rank->rank - y->rank->rank;
+}
+
+/* Whether another row of the rank tells more: of a thread that is in no call, the row of what it
+ * gave the GPU; of what is on the GPU and may have ended, a call, what is held, or what came later.
+ */
+static int is_covered(const struct pw_live *rank, const struct pw_live_thread *row)
+{
+    for (size_t i = 0; i < rank->nthreads; i++) {
+        const struct pw_live_thread *other = &rank->threads[i];
+        if (other == row)
+            continue;
+        if (row->queue == PW_LIVE_QUEUE &&
+            (is_in_call(other) || (other->queue == PW_LIVE_QUEUE &&
+                                   (other->since_ns < row->since_ns ||
+                                    (other->since_ns == row->since_ns && other < row)))))
+            return 1;
+        if (row->queue == PW_LIVE_THREAD && row->op == PW_OP_None &&
+            other->queue != PW_LIVE_THREAD && other->tid == row->tid)
+            return 1;
+    }
+    return 0;
+}
+
+static size_t count_program_threads(const struct pw_live *rank)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rank->nthreads; i++)
+        n += rank->threads[i].queue == PW_LIVE_THREAD;
+    return n;
 }
 
 /* Whether the thread has made no call, although another one of the rank has: it does work for the
@@ -273,6 +313,16 @@ static size_t count_threads(const struct pw_live_view *view)
     return n;
 }
 
+static const char *prefix_of(const struct pw_live_thread *thread)
+{
+    if (!thread)
+        return "";
+    return thread->polls                    ? "polls with "
+           : thread->queue == PW_LIVE_QUEUE ? "no call; last on the GPU: "
+           : thread->queue == PW_LIVE_HELD  ? "on the GPU: "
+                                            : "";
+}
+
 /* Prints the call of a thread, with the thread's number if the rank has several. */
 static int print_line(const struct pw_page *page, const struct line *line)
 {
@@ -283,19 +333,21 @@ static int print_line(const struct pw_page *page, const struct line *line)
         pw_live_call(rank, line->thread, call, sizeof(call));
         live_time(line->thread->since_ns, time, sizeof(time));
     }
+    if (rank->state == 'X')
+        snprintf(call, sizeof(call), "has ended");
     if (rank->unrecorded)
         snprintf(call, sizeof(call), "MPI is not recorded: %s",
                  pw_unrecorded_because((enum pw_unrecorded)rank->unrecorded));
     if (rank->step >= 0)
         snprintf(step, sizeof(step), "%" PRId64, rank->step);
-    if (rank->nthreads > 1 && line->thread)
+    if (line->thread && count_program_threads(rank) > 1)
         snprintf(tid, sizeof(tid), ", thread %" PRId32, line->thread->tid);
     const struct pw_live_stack *stack = stackview_python(rank, line->thread);
     if (stack)
         snprintf(at, sizeof(at), " at %s", stack->place);
     return pw_page_print(page, 0, 41, "%6" PRId32 "  %-16.16s %c %10s %6s  %s%s%s%s%s", rank->rank,
                          rank->hostname, rank->state, line->thread ? time : "", step,
-                         line->thread && line->thread->polls ? "polls with " : "", call, at,
+                         prefix_of(line->thread), call, at,
                          stack && stack->collects ? ", collects garbage" : "", tid);
 }
 
@@ -308,7 +360,7 @@ static int print_ranks(const struct pw_live_view *view, const struct pw_page *pa
     for (size_t r = 0; r < view->n; r++) {
         const struct pw_live *rank = &view->ranks[r];
         for (size_t i = 0; i < rank->nthreads; i++)
-            if (!is_helper(rank, &rank->threads[i]))
+            if (!is_helper(rank, &rank->threads[i]) && !is_covered(rank, &rank->threads[i]))
                 lines[n++] = (struct line){rank, &rank->threads[i]};
         if (!rank->nthreads)
             lines[n++] = (struct line){rank, NULL};
@@ -472,7 +524,9 @@ static void add_doing(struct pw_sentence *s, const struct pw_live *rank, const c
     const int is_asleep = rank->state == 'S' || rank->state == 'D';
     if (thread)
         live_time(thread->since_ns, time, sizeof(time));
-    if (!thread)
+    if (rank->state == 'X')
+        pw_sentence_add(s, "%s has ended", who);
+    else if (!thread)
         pw_sentence_add(s, "%s has made no communication call yet%s", who,
                         is_asleep || rank->state == 'T' ? "" : ", and is computing");
     else if (thread->op == PW_OP_None && (is_asleep || rank->state == 'T'))
@@ -482,7 +536,7 @@ static void add_doing(struct pw_sentence *s, const struct pw_live *rank, const c
     else
         pw_sentence_add(s, "%s has been %s %s for %s", who, thread->polls ? "polling with" : "in",
                         pw_live_call(rank, thread, call, sizeof(call)), time);
-    const int is_outside = !thread || thread->op == PW_OP_None;
+    const int is_outside = (!thread || thread->op == PW_OP_None) && rank->state != 'X';
     if (rank->state == 'T')
         pw_sentence_add(s, "%s and is stopped by a signal", is_outside ? "," : "");
     else if (is_outside && is_asleep)

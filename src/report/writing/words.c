@@ -64,7 +64,8 @@ static void write_partner(const struct pw_call_words *call, char *out, size_t si
         snprintf(tag, sizeof(tag), " (tag %" PRId32 ")", call->tag);
     if (is_message && call->peer >= 0)
         snprintf(out, size, " %s rank %" PRId32 "%s", way, call->peer, tag);
-    else if (is_message && call->comm_uid && info->cls != PW_CLASS_SEND)
+    else if (is_message && call->comm_uid && info->cls != PW_CLASS_SEND &&
+             call->source != PW_SOURCE_NCCL)
         snprintf(out, size, " from any rank%s", tag);
     else if (call->peer >= 0)
         snprintf(out, size, " with %s %" PRId32, info->cls == PW_CLASS_COLL ? "root" : "rank",
@@ -96,7 +97,9 @@ static const char *write_name(uint32_t source, uint32_t op, char *out, size_t si
 {
     const char *prefix = pw_source_prefix(source);
     const size_t length = strlen(prefix);
-    if (source == PW_SOURCE_NCCL || source == PW_SOURCE_HCCL) {
+    if (source == PW_SOURCE_NCCL && (op == PW_OP_Init || op == PW_OP_Comm_create)) {
+        snprintf(out, size, "ncclCommInitRank%s", op == PW_OP_Init ? " of all ranks" : "");
+    } else if (source == PW_SOURCE_NCCL || source == PW_SOURCE_HCCL) {
         snprintf(out, size, "%s%s", prefix, nccl_name(op));
     } else if (source == PW_SOURCE_GLOO && (op == PW_OP_Init || op == PW_OP_Comm_create)) {
         snprintf(out, size, "the creation of a gloo group%s",
