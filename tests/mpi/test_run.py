@@ -93,9 +93,10 @@ def straggler_is_named():
 def no_rank_is_named_without_a_fault():
     # 10 ms of a step, a third of what straggler_is_named injects: 8 ranks share these few cores.
     report = train(8, "--pace", 20)
-    h.equal(names_somebody(headline("out")), bool(report["stragglers"]), "the headline names somebody")
+    first = headline("out")
+    h.equal(names_somebody(first), bool(report["stragglers"]), f"whether this names somebody: {first}")
     if h.is_short_of_cpus(report):
-        print("ranks had no CPU for a part of the steps; the report says:", headline("out"))
+        print("ranks had no CPU for a part of the steps; the report says:", first)
         return
     h.equal([row for row in h.accused(report, 0.15) if row["cause"] not in h.SEEN_BY_THE_KERNEL], [],
             "who is named")
