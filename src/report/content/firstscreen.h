@@ -106,12 +106,13 @@ int64_t pw_losses_told(const struct pw_figures *figures, const struct pw_loss *l
 /* What the ranks waited for each other and transferred in all, whoever or whatever is to blame. The
  * headline says what is much more than the loss that it is about. See docs/metrics.md, "Losses". */
 
-enum pw_total_kind { /* the first five are in the order of enum pw_part */
+enum pw_total_kind { /* those before transfers are in the order of enum pw_part */
                      PW_TOTAL_INIT,
                      PW_TOTAL_SETUP,
                      PW_TOTAL_STEPS,
                      PW_TOTAL_TAIL,
                      PW_TOTAL_FINALIZE,
+                     PW_TOTAL_END,
                      PW_TOTAL_TRANSFERS, /* of the measured steps, where no computation hides them
                                           */
                      PW_TOTALS,

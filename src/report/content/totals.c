@@ -93,7 +93,8 @@ const char *pw_total_name(enum pw_total_kind kind)
     static const char *const names[] = {
         [PW_TOTAL_INIT] = "init_wait",         [PW_TOTAL_SETUP] = "setup_wait",
         [PW_TOTAL_STEPS] = "steps_wait",       [PW_TOTAL_TAIL] = "tail_wait",
-        [PW_TOTAL_FINALIZE] = "finalize_wait", [PW_TOTAL_TRANSFERS] = "transfers",
+        [PW_TOTAL_FINALIZE] = "finalize_wait", [PW_TOTAL_END] = "end_wait",
+        [PW_TOTAL_TRANSFERS] = "transfers",
     };
     return names[kind];
 }
@@ -113,6 +114,7 @@ void pw_totals_say(const struct pw_figures *f, struct pw_sentence *s)
         [PW_TOTAL_STEPS] = " in the steps (",
         [PW_TOTAL_TAIL] = " after the last step (",
         [PW_TOTAL_FINALIZE] = " in MPI_Finalize (",
+        [PW_TOTAL_END] = " at the end (",
     };
     char in_init[32];
     struct pw_total totals[PW_TOTALS];
