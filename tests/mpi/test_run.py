@@ -41,7 +41,8 @@ def headline(folder):
 def names_somebody(text):
     """Whether a headline says of a rank that it held the job back (also for the part before the
     steps, or as one that cost less than what comes first)."""
-    told = re.sub(r"(No rank( alone)?|Cannot tell whether a rank) held the job back", "", " ".join(text.split()))
+    told = re.sub(r"(no rank( alone)?|cannot tell whether a rank) held the job back", "", " ".join(text.split()),
+                  flags=re.IGNORECASE)
     return "held back" in told or "held the job back" in told
 
 
