@@ -16,15 +16,15 @@ import harness as h
 RANKS = 4
 
 
-def start(rank, fault, version, more):
+def start(rank, fault, version, more, options=("--hang-timeout", "2")):
     """A directory for each kind of job: the merge of an earlier one may still write to its own."""
     env = {"NCCLSTAND_VERSION": str(version)} if version else {}
     return subprocess.Popen(
-        [*h.profwrap("-o", f"{fault}-{version}", "--no-report", "--hang-timeout", "2"), h.program("nccltrain"),
-         fault, "2", "30"],
+        [*h.profwrap("-o", f"{fault}-{version}", "--no-report", *options), h.program("nccltrain"), fault,
+         "2", "30"],
         env=h.environment(RANK=str(rank), WORLD_SIZE=str(RANKS), LOCAL_RANK=str(rank),
-                          TORCHELASTIC_RUN_ID="job", NCCLSTAND_MEETING=os.path.abspath(f"meeting-{fault}-{version}"),
-                          **env, **more),
+                          TORCHELASTIC_RUN_ID="job",
+                          NCCLSTAND_MEETING=os.path.abspath(f"meeting-{fault}-{version}"), **env, **more),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -145,6 +145,47 @@ def a_rank_that_has_ended_without_sending_is_named():
     sentence, _ = page("unsent")
     h.equal(sentence, "Rank 3 waits in ncclRecv from rank 2 on stand for rank 2, which has ended.",
             "sentence")
+
+
+def open_calls(folder):
+    with h.h5py().File(os.path.join(folder, "cluster.h5"), "r") as file:
+        table = file["open_calls"]
+        return [(int(row["rank"]), op, int(row["seq"]))
+                for row, op in zip(table[:], h.enum_names(table, "op"))]
+
+
+@h.case
+def of_a_job_that_was_killed_the_report_tells_it():
+    """Without --hang-timeout, from the files: the first collective that rank 2 had not called."""
+    running = [start(rank, "sleep", 6, {}, options=()) for rank in range(RANKS)]
+    until = time.monotonic() + h.PATIENCE_S
+    while not has_waited("sleep-6"):
+        h.check(time.monotonic() < until, "the ranks do not wait")
+        time.sleep(0.2)
+    for p in running:
+        p.send_signal(signal.SIGTERM)
+    for p in running:
+        p.communicate(timeout=h.PATIENCE_S)
+    told = h.run(h.profwrap("report", "--section", "hang", "sleep-6")).stdout.decode()
+    check(" ".join(told.split()), "rank 2, for which ranks 0-1,3 waited, was in no MPI call; ranks 0-1,3 were in "
+          "ncclAllReduce #30 on stand", "rank 3: in ncclAllReduce #30 on stand for")
+    h.equal(open_calls("sleep-6"), [(rank, "Allreduce", 30) for rank in (0, 1, 3)], "open calls")
+
+
+def has_waited(folder):
+    """Whether each rank has called nothing for two seconds. A job that is killed sooner did not hang."""
+    done = h.run(h.profwrap("ctl", "status", "--format", "json", folder), status=None)
+    ranks = json.loads(done.stdout)["ranks"] if done.returncode == 0 else []
+    queues = [t for r in ranks for t in r["threads"] if t["queue"] == "queue"]
+    return len(queues) == RANKS and all(t["since_ns"] > 2e9 for t in queues)
+
+
+@h.case
+def of_a_job_that_ends_nothing_is_left_open():
+    for p in [start(rank, "none", 6, {}) for rank in range(RANKS)]:
+        h.check(p.communicate(timeout=h.PATIENCE_S)[0] == "done\n" and p.returncode == 0, p.returncode)
+    h.run(h.profwrap("report", "none-6"))  # waits for the merge
+    h.equal(open_calls("none-6"), [], "open calls")
 
 
 @h.case

@@ -2,6 +2,7 @@
 #include "aggregate/input/endings.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,97 @@ static struct pw_row_c_ending describe(const struct pw_input *input, const struc
     return row;
 }
 
+/* ---- collectives of NCCL, which are on GPUs when their calls have returned ---- */
+
+struct progress {
+    int64_t uid; /* with a sign, for pw_search() */
+    int64_t reached;
+};
+
+static int by_progress(const void *a, const void *b)
+{
+    const struct progress *x = a, *y = b;
+    PW_COMPARE(x->uid, y->uid);
+    PW_COMPARE(x->reached, y->reached);
+    return 0;
+}
+
+static bool is_on_gpu(const struct pw_input *input, size_t call)
+{
+    return !input->imported[0] && input->open_calls[call].source == PW_SOURCE_NCCL;
+}
+
+/* How many collectives each rank has called on each communicator of NCCL, sorted. */
+static size_t gather_progress(const struct pw_job *job, struct progress **all)
+{
+    size_t most = 0, n = 0;
+    void *gathered;
+    for (size_t i = 0; i < job->ninputs; i++)
+        most += job->inputs[i].ncomms;
+    struct progress *mine = malloc((most + 1) * sizeof(*mine));
+    for (size_t i = 0; mine && i < job->ninputs; i++)
+        for (size_t c = 0; c < job->inputs[i].ncomms && !job->inputs[i].imported[0]; c++)
+            if (job->inputs[i].comms[c].source == PW_SOURCE_NCCL)
+                mine[n++] = (struct progress){(int64_t)job->inputs[i].comms[c].uid,
+                                              job->inputs[i].comms[c].collectives};
+    n = pw_procs_allgather(&job->procs, mine, n, sizeof(*mine), &gathered);
+    free(mine);
+    *all = gathered;
+    if (n)
+        pw_sort(gathered, n, sizeof(**all), by_progress);
+    return n;
+}
+
+/* Whether a member has not called the collective: then it cannot have ended. */
+static bool is_held(const struct progress *all, size_t n, const struct pw_row_c_open_call *call)
+{
+    const int64_t uid = (int64_t)call->comm_uid;
+    const size_t first = pw_search(all, n, PW_SEARCH_KEY(struct progress, uid), uid);
+    return first < n && all[first].uid == uid && call->seq >= all[first].reached;
+}
+
+/* Whether another of the input's calls on the communicator was held before. */
+static bool is_behind(const struct pw_input *input, size_t call, const bool *held)
+{
+    for (size_t i = 0; i < input->nopen_calls; i++)
+        if (held[i] && input->open_calls[i].comm_uid == input->open_calls[call].comm_uid &&
+            input->open_calls[i].seq < input->open_calls[call].seq)
+            return true;
+    return false;
+}
+
+/* Leaves of the rank's collectives on GPUs those that the rank was held in: the first on each
+ * communicator. Returns 0 or -ENOMEM. */
+static int keep_held(struct pw_input *input, const struct progress *all, size_t n)
+{
+    const size_t calls = input->nopen_calls;
+    bool *held = calloc(2 * calls + 1, sizeof(*held)), *is_kept = held + calls;
+    if (!held)
+        return -ENOMEM;
+    for (size_t i = 0; i < calls; i++)
+        held[i] = is_on_gpu(input, i) && is_held(all, n, &input->open_calls[i]);
+    for (size_t i = 0; i < calls; i++)
+        is_kept[i] = !is_on_gpu(input, i) || (held[i] && !is_behind(input, i, held));
+    input->nopen_calls = 0;
+    for (size_t i = 0; i < calls; i++)
+        if (is_kept[i])
+            input->open_calls[input->nopen_calls++] = input->open_calls[i];
+    free(held);
+    return 0;
+}
+
+/* `is_bad`: a rank did not end well; otherwise all have ended. The same error on all processes. */
+static int settle_gpus(struct pw_job *job, bool is_bad)
+{
+    struct progress *all = NULL;
+    const size_t n = is_bad ? gather_progress(job, &all) : 0;
+    int err = 0;
+    for (size_t i = 0; i < job->ninputs && !err; i++)
+        err = keep_held(&job->inputs[i], all, n);
+    free(all);
+    return pw_procs_worst(&job->procs, err);
+}
+
 /* ---- who waited for whom ---- */
 
 /* A communicator of a rank in which some rank had an open call. */
@@ -224,6 +316,7 @@ static struct pw_live_thread thread_of(const struct pw_row_c_open_call *call,
         .thread = call->thread,
         .awaited = call->awaited,
         .source = call->source,
+        .queue = call->source == PW_SOURCE_NCCL ? PW_LIVE_HELD : PW_LIVE_THREAD,
         .op = call->op,
         .since_ns = end->seen_until > call->start ? end->seen_until - call->start : 0,
         .comm_uid = call->comm_uid,
@@ -436,8 +529,9 @@ int pw_endings_find(struct pw_endings *e, struct pw_job *job)
         free(mine);
         return -ENOMEM;
     }
-    int err = 0;
-    if (pw_procs_worst(&job->procs, describe_mine(job, mine) ? -1 : 0)) {
+    const bool is_bad = pw_procs_worst(&job->procs, describe_mine(job, mine) ? -1 : 0) != 0;
+    int err = settle_gpus(job, is_bad);
+    if (is_bad && !err) {
         e->n = pw_procs_allgather(&job->procs, mine, job->ninputs, sizeof(*mine), &all);
         e->rows = all;
         gather_exceptions(e, job);

@@ -535,6 +535,37 @@ static int64_t queued_since(void *state)
     return found.start;
 }
 
+/* Writes the last collectives as open calls: whether they have ended, the merge tells from how many
+ * the other ranks have called. */
+static bool write_open(void *arg, const struct pw_nccl_op *op, bool ended)
+{
+    enum { MOST = 64 };
+    const struct showing *show = arg;
+    struct comm *comm = comm_at(show->s, op->comm);
+    if (ended || op->seq < 0 || !comm || comm->is_closed || comm->queued++ >= MOST)
+        return true;
+    const struct pw_row_open row = {.start = op->call.start,
+                                    .seen_until = show->now_ns,
+                                    .op = op->op,
+                                    .comm = comm->file_row,
+                                    .seq = op->seq,
+                                    .peer = -1,
+                                    .thread = op->call_thread,
+                                    .source = PW_SOURCE_NCCL,
+                                    .count = -1,
+                                    .error_time = -1};
+    pw_rankfile_append(show->s->file, PW_TABLE_open, &row);
+    return true;
+}
+
+static void write_open_calls(struct state *s, int64_t end_ns)
+{
+    const struct showing show = {.s = s, .now_ns = end_ns};
+    for (uint32_t i = s->base; i < s->ncomms; i++)
+        s->comms[i].queued = 0;
+    pw_nccl_ops_last(s->ops, write_open, (void *)(uintptr_t)&show);
+}
+
 static void say(struct state *s, const char *name, int64_t value)
 {
     if (value)
@@ -544,7 +575,7 @@ static void say(struct state *s, const char *name, int64_t value)
 static void finish(void *state, int64_t end_ns)
 {
     struct state *s = state;
-    (void)end_ns;
+    write_open_calls(s, end_ns);
     pw_rankfile_watch(s->file, PW_TABLE_kernel, NULL, NULL);
     pw_nccl_ops_flush(s->ops);
     pw_nccl_nvtx_flush(s->nvtx);
