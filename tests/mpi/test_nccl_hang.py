@@ -154,30 +154,42 @@ def open_calls(folder):
                 for row, op in zip(table[:], h.enum_names(table, "op"))]
 
 
-@h.case
-def of_a_job_that_was_killed_the_report_tells_it():
-    """Without --hang-timeout, from the files: the first collective that rank 2 had not called."""
-    running = [start(rank, "sleep", 6, {}, options=()) for rank in range(RANKS)]
+def killed(fault, waiting):
+    """What the report tells of a job that was killed, by its files, when `waiting` ranks had called nothing
+    for two seconds."""
+    running = [start(rank, fault, 6, {}, options=()) for rank in range(RANKS)]
     until = time.monotonic() + h.PATIENCE_S
-    while not has_waited("sleep-6"):
+    while not have_waited(f"{fault}-6", waiting):
         h.check(time.monotonic() < until, "the ranks do not wait")
         time.sleep(0.2)
     for p in running:
         p.send_signal(signal.SIGTERM)
     for p in running:
         p.communicate(timeout=h.PATIENCE_S)
-    told = h.run(h.profwrap("report", "--section", "hang", "sleep-6")).stdout.decode()
-    check(" ".join(told.split()), "rank 2, for which ranks 0-1,3 waited, was in no MPI call; ranks 0-1,3 were in "
+    told = h.run(h.profwrap("report", "--section", "hang", f"{fault}-6")).stdout.decode()
+    return " ".join(told.split())
+
+
+def have_waited(folder, waiting):
+    """A job that is killed sooner did not hang."""
+    done = h.run(h.profwrap("ctl", "status", "--format", "json", folder), status=None)
+    ranks = json.loads(done.stdout)["ranks"] if done.returncode == 0 else []
+    queues = [t for r in ranks for t in r["threads"] if t["queue"] == "queue"]
+    return len(queues) == waiting and all(t["since_ns"] > 2e9 for t in queues)
+
+
+@h.case
+def of_a_job_that_was_killed_the_report_tells_it():
+    """The first collective that rank 2 had not called."""
+    check(killed("sleep", RANKS), "rank 2, for which ranks 0-1,3 waited, was in no MPI call; ranks 0-1,3 were in "
           "ncclAllReduce #30 on stand", "rank 3: in ncclAllReduce #30 on stand for")
     h.equal(open_calls("sleep-6"), [(rank, "Allreduce", 30) for rank in (0, 1, 3)], "open calls")
 
 
-def has_waited(folder):
-    """Whether each rank has called nothing for two seconds. A job that is killed sooner did not hang."""
-    done = h.run(h.profwrap("ctl", "status", "--format", "json", folder), status=None)
-    ranks = json.loads(done.stdout)["ranks"] if done.returncode == 0 else []
-    queues = [t for r in ranks for t in r["threads"] if t["queue"] == "queue"]
-    return len(queues) == RANKS and all(t["since_ns"] > 2e9 for t in queues)
+@h.case
+def of_a_job_that_was_killed_after_a_rank_had_ended():
+    check(killed("uneven", RANKS - 1), "^Ranks 0-1,3 were killed by signal 15 .*; rank 2, for which ranks 0-1,3 "
+          "waited, had ended; ranks 0-1,3 were in ncclAllReduce #90 on stand; rank 2 ended well")
 
 
 @h.case

@@ -545,6 +545,8 @@ static void say_several(const struct told *t, struct pw_sentence *s)
     if (is_alike && are_all && pw_ending_is_by_launcher(t->first)) {
         pw_sentence_add(s, ": the signal came from outside the job");
         say_together(t, is_first, s);
+    } else if (pw_ending_is_together(t->rows, t->n) && first_of(t, holds_others)) {
+        say_together(t, is_first, s); /* the others had ended, without what these waited for */
     }
     if (!is_alike)
         say_each(t, s);
