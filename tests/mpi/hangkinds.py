@@ -259,7 +259,7 @@ SCRIPTS |= {
     # parts of the job
     "* half; 13 Barrier; 02 @other Barrier @world Recv/1": (4, DEADLOCK.format("[01]", "MPI_(Barrier|Recv)", r"\d", "MPI_"), None),
     "* half; 1 Bcast/1; 3 sleep": (4, rf"Rank 1 waits in MPI_Bcast #0 with root 3 on odd for rank 3, which {SLEEPS}", None),
-    "* other other; 013 Allreduce; 2 sleep": (4, numbered("Allreduce", "on other"), None),
+    "* other other; 013 Allreduce; 2 sleep": (4, numbered("Allreduce", "on other 0x[0-9a-f]{4}"), None),
     "* Comm_dup Comm_dup; 013 Comm_dup; 2 sleep": (4, absent("Comm_dup"), None),
     "* Comm_dup File_open Comm_split; 2 sleep": (4, held("0-1,3", 2), None),
     "* Comm_create_group; 01 Comm_create_group; 2 sleep": (4, held(3, 2, missing="0-2"), None),
