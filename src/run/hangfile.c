@@ -156,12 +156,13 @@ static int has_all(hid_t file)
 static void count_messages(hid_t file, const struct pw_row_comms *comms, size_t ncomms,
                            struct pw_live *out)
 {
-    enum { BLOCK = 4096 };
+    enum { BLOCK = 4096, MOST_ROWS = 1 << 18 }; /* what takes longer would keep the collector */
     hsize_t dims[2];
     out->pairs = calloc(PW_LIVE_PAIRS, sizeof(*out->pairs));
     struct pw_row_comm_event *rows = malloc(BLOCK * sizeof(*rows));
-    out->messages_known =
-        out->pairs && rows && has_all(file) && pw_h5_extent(file, PW_TABLE_comm_event, dims) == 0;
+    out->messages_known = out->pairs && rows && has_all(file) &&
+                          pw_h5_extent(file, PW_TABLE_comm_event, dims) == 0 &&
+                          dims[0] <= MOST_ROWS;
     for (hsize_t first = 0; out->messages_known && first < dims[0]; first += BLOCK) {
         const size_t n = dims[0] - first < BLOCK ? (size_t)(dims[0] - first) : BLOCK;
         if (pw_h5_read_rows(file, PW_TABLE_comm_event, first, n, rows))
@@ -210,10 +211,11 @@ static int by_rank(const void *a, const void *b)
     return 0;
 }
 
-/* Adds the ranks that have ended: what waits on a GPU does not learn that a partner is gone. Their
+/* Adds ranks that have ended: what waits on a GPU does not learn that a partner is gone. Their
  * `state` is X. */
 static void add_ended(struct pw_inquiry *inquiry)
 {
+    enum { MOST_ENDED = 64 };
     const int32_t world = inquiry->n ? inquiry->lives[0].world_size : 0;
     if ((size_t)world <= inquiry->n || !has_queue(inquiry))
         return;
@@ -223,7 +225,8 @@ static void add_ended(struct pw_inquiry *inquiry)
     inquiry->lives = lives;
     inquiry->capacity = (size_t)world;
     const size_t answers = inquiry->n;
-    for (int32_t rank = 0; rank < world && inquiry->n < (size_t)world; rank++) {
+    for (int32_t rank = 0;
+         rank < world && inquiry->n < (size_t)world && inquiry->n < answers + MOST_ENDED; rank++) {
         char path[PATH + 32];
         struct pw_live ended = {.rank = rank, .world_size = world, .state = 'X', .step = -1};
         snprintf(path, sizeof(path), "%s/rank-%05d.h5", inquiry->dir, (int)rank);

@@ -457,6 +457,7 @@ uint64_t pw_drain_last_entry(const struct pw_drain *drain, int64_t least_ns)
 
 int64_t pw_drain_queued(const struct pw_drain *drain, int64_t *start)
 {
+    *start = -1;
     return drain->intake ? pw_intake_queued(drain->intake, start) : 0;
 }
 
