@@ -118,7 +118,7 @@ size_t pw_digraph_cycle(const struct pw_digraph *graph, int32_t *cycle, int32_t 
 
 /* Sets `need` of all requests of ranks[n], sorted by rank, and which queues are held: operations on
  * the GPU (struct pw_live_thread) cannot end while a member of their communicator has called fewer
- * collectives there. */
+ * collectives there, or the peer of a message has not called its part. */
 void pw_awaited_settle(struct pw_live *ranks, size_t n);
 
 #endif

@@ -142,15 +142,25 @@ static void count_message(struct pw_live *out, const struct pw_row_comms *comm,
                                   pair->received + (event->op == PW_OP_Recv)};
 }
 
-/* Whether the file has all of the rank's messages: it is complete, nothing was dropped, and
- * recording never paused. */
-static int has_all(hid_t file)
+/* Whether the file has all that the rank has called on NCCL's communicators. */
+static int is_counted(hid_t file)
 {
-    int64_t complete = 0, dropped = 1;
+    struct pw_row_overhead *rows = NULL;
+    size_t n = 0;
+    int64_t complete = 0;
+    int is = pw_h5_get_int(file, "complete", &complete) == 0 && complete &&
+             pw_h5_read_all(file, PW_TABLE_overhead, (void **)&rows, &n) == 0;
+    for (size_t i = 0; is && i < n; i++)
+        is = strncmp(rows[i].name, "nccl_uncounted", sizeof(rows[i].name)) != 0;
+    free(rows);
+    return is;
+}
+
+/* Whether recording has never paused: messages have no numbers of their own. */
+static int has_one_window(hid_t file)
+{
     hsize_t windows[2] = {0, 0};
-    return pw_h5_get_int(file, "complete", &complete) == 0 && complete &&
-           pw_h5_get_int(file, "dropped_events", &dropped) == 0 && !dropped &&
-           pw_h5_extent(file, PW_TABLE_window, windows) == 0 && windows[0] == 1;
+    return pw_h5_extent(file, PW_TABLE_window, windows) == 0 && windows[0] == 1;
 }
 
 static void count_messages(hid_t file, const struct pw_row_comms *comms, size_t ncomms,
@@ -160,7 +170,7 @@ static void count_messages(hid_t file, const struct pw_row_comms *comms, size_t 
     hsize_t dims[2];
     out->pairs = calloc(PW_LIVE_PAIRS, sizeof(*out->pairs));
     struct pw_row_comm_event *rows = malloc(BLOCK * sizeof(*rows));
-    out->messages_known = out->pairs && rows && has_all(file) &&
+    out->messages_known = out->pairs && rows && has_one_window(file) &&
                           pw_h5_extent(file, PW_TABLE_comm_event, dims) == 0 &&
                           dims[0] <= MOST_ROWS;
     for (hsize_t first = 0; out->messages_known && first < dims[0]; first += BLOCK) {
@@ -186,7 +196,7 @@ static int read_ended(const char *path, struct pw_live *out)
     int err = pw_h5_open(path, &file);
     if (err)
         return err;
-    err = pw_h5_read_all(file, PW_TABLE_comms, (void **)&rows, &n);
+    err = is_counted(file) ? pw_h5_read_all(file, PW_TABLE_comms, (void **)&rows, &n) : -ENODATA;
     out->comms = err ? NULL : calloc(PW_LIVE_COMMS, sizeof(*out->comms));
     if (out->comms)
         count_messages(file, rows, n, out);

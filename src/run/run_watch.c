@@ -252,17 +252,14 @@ static void report(struct pw_run_watch *w)
     enum { MOST_AGAIN = 3 };
     int32_t *silent = NULL;
     pw_inquiry_end(&w->inquiry);
-    if (w->asks_queues) {
-        w->is_held = pw_hangfile_is_held(&w->inquiry, w->hang_ns);
-        pw_inquiry_fini(&w->inquiry);
-        w->is_gathering = 0;
-        return;
-    }
-    w->is_held = 0;
-    pw_hangfile_write(&w->inquiry, least_of(w));
-    if (pw_hangfile_silent(&w->inquiry, &silent) && w->asked_again < MOST_AGAIN) {
+    w->is_held = w->asks_queues && pw_hangfile_is_held(&w->inquiry, w->hang_ns);
+    if (!w->asks_queues)
+        pw_hangfile_write(&w->inquiry, least_of(w));
+    const int is_known = w->is_held || !pw_hangfile_silent(&w->inquiry, &silent);
+    if (!is_known && w->asked_again < MOST_AGAIN) {
         w->asked_again++;
-        w->reported = 0;
+        w->queue_seen = w->asks_queues ? -1 : w->queue_seen;
+        w->reported = w->asks_queues ? w->reported : 0;
     } else {
         w->asked_again = 0;
     }

@@ -170,11 +170,14 @@ def killed(fault, waiting):
     return " ".join(told.split())
 
 
+def ranks_of(folder):
+    done = h.run(h.profwrap("ctl", "status", "--format", "json", folder), status=None)
+    return json.loads(done.stdout)["ranks"] if done.returncode == 0 else []
+
+
 def have_waited(folder, waiting):
     """A job that is killed sooner did not hang."""
-    done = h.run(h.profwrap("ctl", "status", "--format", "json", folder), status=None)
-    ranks = json.loads(done.stdout)["ranks"] if done.returncode == 0 else []
-    queues = [t for r in ranks for t in r["threads"] if t["queue"] == "queue"]
+    queues = [t for r in ranks_of(folder) for t in r["threads"] if t["queue"] == "queue"]
     return len(queues) == waiting and all(t["since_ns"] > 2e9 for t in queues)
 
 
@@ -190,6 +193,27 @@ def of_a_job_that_was_killed_the_report_tells_it():
 def of_a_job_that_was_killed_after_a_rank_had_ended():
     check(killed("uneven", RANKS - 1), "^Ranks 0-1,3 were killed by signal 15 .*; rank 2, for which ranks 0-1,3 "
           "waited, had ended; ranks 0-1,3 were in ncclAllReduce #90 on stand; rank 2 ended well")
+
+
+@h.case
+def of_a_job_that_did_not_record_at_its_end_nothing_is_told():
+    """Each rank stops recording at another collective: what it called then is not known."""
+    running = [start(rank, "long", 6, {}) for rank in range(RANKS)]
+    until = time.monotonic() + h.PATIENCE_S
+    while not all(r["comms"] and r["comms"][0]["reached"] > 50 for r in ranks_of("long-6") or [{"comms": []}]):
+        h.check(time.monotonic() < until, "the ranks do not begin")
+        time.sleep(0.2)
+    h.run(h.profwrap("ctl", "stop", "long-6"))
+    while any(r["recording"] for r in ranks_of("long-6") or [{"recording": True}]):
+        h.check(time.monotonic() < until, "the ranks record")
+        time.sleep(0.2)
+    for p in running:
+        p.send_signal(signal.SIGTERM)
+    for p in running:
+        p.communicate(timeout=h.PATIENCE_S)
+    told = h.run(h.profwrap("report", "--section", "hang", "long-6")).stdout.decode()
+    h.check("waited" not in told and "All ranks were killed by signal 15" in told, told)
+    h.equal((open_calls("long-6"), glob.glob("long-6/hang*")), ([], []), "open calls and pages")
 
 
 @h.case

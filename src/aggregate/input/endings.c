@@ -155,7 +155,8 @@ static bool is_on_gpu(const struct pw_input *input, size_t call)
     return !input->imported[0] && input->open_calls[call].source == PW_SOURCE_NCCL;
 }
 
-/* How many collectives each rank has called on each communicator of NCCL, sorted. */
+/* How many collectives each rank has called on each communicator of NCCL, sorted; without ranks
+ * that may have called more than were recorded. */
 static size_t gather_progress(const struct pw_job *job, struct progress **all)
 {
     size_t most = 0, n = 0;
@@ -163,11 +164,13 @@ static size_t gather_progress(const struct pw_job *job, struct progress **all)
     for (size_t i = 0; i < job->ninputs; i++)
         most += job->inputs[i].ncomms;
     struct progress *mine = malloc((most + 1) * sizeof(*mine));
-    for (size_t i = 0; mine && i < job->ninputs; i++)
-        for (size_t c = 0; c < job->inputs[i].ncomms && !job->inputs[i].imported[0]; c++)
-            if (job->inputs[i].comms[c].source == PW_SOURCE_NCCL)
-                mine[n++] = (struct progress){(int64_t)job->inputs[i].comms[c].uid,
-                                              job->inputs[i].comms[c].collectives};
+    for (size_t i = 0; mine && i < job->ninputs; i++) {
+        const struct pw_input *input = &job->inputs[i];
+        for (size_t c = 0; c < input->ncomms && !input->imported[0] && !input->nccl_uncounted; c++)
+            if (input->comms[c].source == PW_SOURCE_NCCL)
+                mine[n++] =
+                    (struct progress){(int64_t)input->comms[c].uid, input->comms[c].collectives};
+    }
     n = pw_procs_allgather(&job->procs, mine, n, sizeof(*mine), &gathered);
     free(mine);
     *all = gathered;

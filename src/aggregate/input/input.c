@@ -339,6 +339,8 @@ static void read_overhead(struct pw_input *s, const struct pw_h5_file *file)
         }
         if (strncmp(rows[i].name, "impossible_times", sizeof(rows[i].name)) == 0)
             s->impossible_times = pw_whole(rows[i].value);
+        if (strncmp(rows[i].name, "nccl_uncounted", sizeof(rows[i].name)) == 0)
+            s->nccl_uncounted = 1;
         if (strncmp(rows[i].name, "nccl_replay_unplaced", sizeof(rows[i].name)) == 0)
             s->nccl_unplaced = pw_whole(rows[i].value);
         if (strncmp(rows[i].name, "ring_wait", sizeof(rows[i].name)) == 0)

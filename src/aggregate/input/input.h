@@ -127,10 +127,11 @@ struct pw_input {
     int64_t gpu_processes;    /* child processes that used GPUs and were not recorded */
     int has_overhead;         /* 1: an imported file says what its profiler cost */
     int64_t impossible_times; /* activities of devices that an import left out */
-    int64_t nccl_unplaced;    /* kernels of NCCL in replayed graphs whose operation is unknown */
-    char gpu_unrecorded[192]; /* why GPUs were not recorded; "": they were, or there was none */
-    char cupti_taken_by[192]; /* the other tool that used CUPTI, so that profwrap could not; "":
-                                 none */
+    int nccl_uncounted; /* 1: it has called more collectives of NCCL than were recorded, perhaps */
+    int64_t nccl_unplaced;      /* kernels of NCCL in replayed graphs whose operation is unknown */
+    char gpu_unrecorded[192];   /* why GPUs were not recorded; "": they were, or there was none */
+    char cupti_taken_by[192];   /* the other tool that used CUPTI, so that profwrap could not; "":
+                                   none */
     struct pw_row_clock *knots; /* map to the cluster clock; empty until the merge has made it */
     size_t nknots;
     int32_t domain;            /* the rank's clock domain, numbered by the job */

@@ -50,6 +50,7 @@ struct state {
     uint32_t ncomms, capacity, base, epoch;
     struct known_name names[NAMES];
     bool has_paused; /* messages were not recorded, so that their numbers are not known */
+    bool is_paused;  /* collectives are not recorded now */
     int64_t captured, replayed, refused;
 };
 
@@ -362,6 +363,8 @@ static void watch(void *state, const struct pw_record *record, const struct pw_o
     const bool closes =
         record->type == PW_REC_WINDOW && (record->flags & PW_WINDOW_STATE) == PW_WINDOW_CLOSED;
     s->has_paused |= closes;
+    if (record->type == PW_REC_WINDOW)
+        s->is_paused = closes;
     if (closes)
         pw_nccl_graphs_interrupt(s->graphs);
     else if (record->type == PW_REC_GPU_GAP)
@@ -480,13 +483,13 @@ static void add_messages(struct comm *comm, struct pw_live *live)
 static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
 {
     struct state *s = state;
-    if (live->recording != 1 || s->ncomms == s->base)
+    /* What was not recorded was called, too. */
+    if (live->recording != 1 || live->dropped || s->ncomms == s->base)
         return;
     if (!live->pairs)
         live->pairs = calloc(PW_LIVE_PAIRS, sizeof(*live->pairs));
     live->queued = calloc(PW_LIVE_QUEUED, sizeof(*live->queued));
-    const bool has_messages =
-        live->pairs && !live->dropped && !s->has_paused && segment->level >= 1;
+    const bool has_messages = live->pairs && !s->has_paused && segment->level >= 1;
     live->messages_known = has_messages;
     for (uint32_t i = s->ncomms; i-- > s->base;) {
         struct comm *comm = &s->comms[i];
@@ -575,7 +578,10 @@ static void say(struct state *s, const char *name, int64_t value)
 static void finish(void *state, int64_t end_ns)
 {
     struct state *s = state;
-    write_open_calls(s, end_ns);
+    const bool is_counted = !s->is_paused && !s->refused && !pw_rankfile_dropped(s->file);
+    if (is_counted)
+        write_open_calls(s, end_ns);
+    say(s, "nccl_uncounted", s->ncomms > 0 && !is_counted);
     pw_rankfile_watch(s->file, PW_TABLE_kernel, NULL, NULL);
     pw_nccl_ops_flush(s->ops);
     pw_nccl_nvtx_flush(s->nvtx);

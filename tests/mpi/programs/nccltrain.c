@@ -84,7 +84,7 @@ int main(int argc, char **argv)
     if (argc < 4)
         return 2;
     const char *fault = rank == atoi(argv[2]) ? argv[1] : NULL;
-    const int steps = atoi(argv[3]);
+    const int steps = strcmp(argv[1], "long") == 0 ? 1 << 20 : atoi(argv[3]);
     if (fault && strcmp(fault, "init") == 0)
         for (;;)
             pause();
