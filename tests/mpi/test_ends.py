@@ -191,8 +191,11 @@ def start_and_stop_collector(out):
     wait_for(lambda: children(process.pid), "collector")
     collector = children(process.pid)[0]
     stop(collector)
-    if not children(collector):
+    programs = children(collector)
+    if not programs:
         return process, collector
+    for program in programs:
+        os.kill(program, signal.SIGKILL)  # it would outlive the guard, and hold the pipe that finish() reads
     os.kill(collector, signal.SIGCONT)
     process.kill()
     finish(process)
